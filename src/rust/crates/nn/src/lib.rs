@@ -1,0 +1,1 @@
+//! Keras-style models: layers, losses, optimisers, training programs.

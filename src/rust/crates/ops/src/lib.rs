@@ -1,0 +1,18 @@
+//! Operators. One file or folder per operator holds its shapes, definition, kernels, gradient, cases and R signature;
+//! each family's `mod.rs` lists its entries.
+#![forbid(unsafe_code)]
+
+pub mod case;
+pub mod check;
+pub mod entry;
+mod macros;
+
+pub mod norm;
+
+pub use case::{Case, Tol, Values};
+pub use entry::{Call, Entry, Registry, make, registry};
+
+/// The families, in the order of the help index.
+fn families() -> Vec<Vec<Entry>> {
+    vec![norm::entries()]
+}

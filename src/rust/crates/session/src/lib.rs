@@ -1,0 +1,1 @@
+//! Session table behind R handles: contexts, tensors, graphs.
