@@ -252,6 +252,14 @@ impl Program {
                 b.node(i, *d);
             }
         }
+        // A kept view of memory from outside needs that memory although no node may touch it.
+        for (i, n) in graph.nodes().iter().enumerate().filter(|(i, _)| live[*i]) {
+            if n.out[0].keep && matches!(n.out[0].place, Place::View(_)) {
+                let root = graph.root(ValueId { node: i as u32, out: 0 });
+                let home = b.home(root);
+                b.fetch(root, home);
+            }
+        }
         let end = b.events.len();
         for (root, _) in b.kept.iter().filter(|(_, k)| **k) {
             for d in b.valid.get(root).into_iter().flatten() {

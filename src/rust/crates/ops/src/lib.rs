@@ -7,12 +7,20 @@ pub mod check;
 pub mod entry;
 mod macros;
 
+pub mod elementwise;
+pub mod index;
+pub mod linear;
+pub mod loss;
 pub mod norm;
+pub mod optim;
+pub mod random;
+pub mod reduce;
+pub mod shape;
 
 pub use case::{Case, Tol, Values};
 pub use entry::{Call, Entry, Registry, make, registry};
 
 /// The families, in the order of the help index.
 fn families() -> Vec<Vec<Entry>> {
-    vec![norm::entries()]
+    vec![elementwise::entries(), reduce::entries(), shape::entries(), norm::entries(), linear::entries(), loss::entries(), index::entries(), random::entries(), optim::entries()]
 }

@@ -3,10 +3,10 @@
 //! Work is split by shapes only. A column of the result is contiguous, so a wide result is cut into blocks of columns;
 //! a tall one with few columns into blocks of rows, which need a scratch copy unless there is one column.
 
-use bytemuck::Pod;
+use crate::elementwise::real::{Real, by_real};
 use ggmlr_core::pool::{blocks, rows};
 use ggmlr_core::{CpuCall, DType, Desc, Error, MAX_DIMS, Pool, Result};
-use ggmlr_simd::{gemm, reduce};
+use ggmlr_simd::gemm;
 
 /// Floating point operations per nanosecond on one thread.
 const FLOPS_F32: f64 = 50.0;
@@ -20,6 +20,9 @@ const MAX_BLOCKS: usize = 64;
 /// Blocks of one matrix, unless it is so wide that each still has `WIDE` columns.
 const BLOCKS_PER_MATRIX: usize = 8;
 const WIDE: usize = 512;
+
+/// Blocks begin where a tile of the inner loops can.
+const TILE: usize = 16;
 
 /// Columns that a block must keep so that packing the other operand again costs little.
 const NARROW: usize = 32;
@@ -53,8 +56,7 @@ struct Batch {
 
 impl Batch {
     fn new(a: &Desc, a_strides: &[usize; MAX_DIMS], b: &Desc, b_strides: &[usize; MAX_DIMS]) -> Batch {
-        let mut batch =
-            Batch { ne: [1; MAX_DIMS], group: [1; MAX_DIMS], a: [0; MAX_DIMS], b: [0; MAX_DIMS] };
+        let mut batch = Batch { ne: [1; MAX_DIMS], group: [1; MAX_DIMS], a: [0; MAX_DIMS], b: [0; MAX_DIMS] };
         for d in 2..MAX_DIMS {
             batch.ne[d] = b.ne[d];
             batch.group[d] = super::group(a, b, d);
@@ -152,9 +154,9 @@ impl Product {
         }
         let parts = tasks.div_ceil(batches).min(BLOCKS_PER_MATRIX.max(self.m / WIDE));
         if self.m >= self.n || self.m >= NARROW * parts {
-            Split::Columns(self.m.div_ceil(parts))
+            Split::Columns(self.m.div_ceil(parts).next_multiple_of(TILE))
         } else {
-            Split::Rows(self.n.div_ceil(parts))
+            Split::Rows(self.n.div_ceil(parts).next_multiple_of(TILE))
         }
     }
 }
@@ -166,37 +168,42 @@ enum Split {
 }
 
 /// Element types that products compute in.
-trait Number: Pod + Send + Sync + Default {
+trait Number: Real {
     /// `c = a b`, `dims` being rows and columns of `c` and the number of terms; strides as in [`gemm`].
     fn gemm(dims: [usize; 3], a: &[Self], sa: [usize; 2], b: &[Self], sb: [usize; 2], c: &mut [Self], sc: [usize; 2]);
-    fn dot(a: &[Self], b: &[Self]) -> Self;
 }
 
 impl Number for f32 {
-    fn gemm([n, m, k]: [usize; 3], a: &[f32], sa: [usize; 2], b: &[f32], sb: [usize; 2], c: &mut [f32], sc: [usize; 2]) {
+    fn gemm(
+        [n, m, k]: [usize; 3],
+        a: &[f32],
+        sa: [usize; 2],
+        b: &[f32],
+        sb: [usize; 2],
+        c: &mut [f32],
+        sc: [usize; 2],
+    ) {
         gemm::gemm_f32(n, m, k, 1.0, a, sa[0], sa[1], b, sb[0], sb[1], 0.0, c, sc[0], sc[1]);
-    }
-    fn dot(a: &[f32], b: &[f32]) -> f32 {
-        reduce::dot(a, b)
     }
 }
 
 impl Number for f64 {
-    fn gemm([n, m, k]: [usize; 3], a: &[f64], sa: [usize; 2], b: &[f64], sb: [usize; 2], c: &mut [f64], sc: [usize; 2]) {
+    fn gemm(
+        [n, m, k]: [usize; 3],
+        a: &[f64],
+        sa: [usize; 2],
+        b: &[f64],
+        sb: [usize; 2],
+        c: &mut [f64],
+        sc: [usize; 2],
+    ) {
         gemm::gemm_f64(n, m, k, 1.0, a, sa[0], sa[1], b, sb[0], sb[1], 0.0, c, sc[0], sc[1]);
-    }
-    fn dot(a: &[f64], b: &[f64]) -> f64 {
-        reduce::dot_f64(a, b)
     }
 }
 
 /// Computes the product of sources 0 and 1.
 pub fn run(p: &Product, call: &mut CpuCall<'_>) -> Result<()> {
-    match call.dtype() {
-        DType::F32 => run_as::<f32>(p, call),
-        DType::F64 => run_as::<f64>(p, call),
-        other => Err(Error::dtype(format!("no kernel for {other}"))),
-    }
+    by_real!(call.dtype(), T => run_as::<T>(p, call))
 }
 
 fn run_as<T: Number>(p: &Product, call: &mut CpuCall<'_>) -> Result<()> {
@@ -204,7 +211,7 @@ fn run_as<T: Number>(p: &Product, call: &mut CpuCall<'_>) -> Result<()> {
     let (a, b) = (call.get::<T>(0)?, call.get::<T>(1)?);
     let y = call.out::<T>(0)?;
     if p.k == 0 {
-        y.fill(T::default());
+        y.fill(T::of(0.0));
         return Ok(());
     }
     match p.split(dtype) {
@@ -233,7 +240,7 @@ fn by_columns<T: Number>(p: &Product, pool: &dyn Pool, block: usize, a: &[T], b:
 }
 
 fn by_rows<T: Number>(p: &Product, pool: &dyn Pool, block: usize, a: &[T], b: &[T], y: &mut [T]) {
-    let mut scratch = vec![T::default(); if p.m == 1 { 0 } else { p.n * p.m }];
+    let mut scratch = vec![T::of(0.0); if p.m == 1 { 0 } else { p.n * p.m }];
     for (entry, y) in y.chunks_mut(p.n * p.m).enumerate() {
         let (a_at, b_at) = p.batch.offsets(entry);
         let (a, b) = (&a[a_at..], &b[b_at..]);
@@ -253,17 +260,9 @@ fn by_rows<T: Number>(p: &Product, pool: &dyn Pool, block: usize, a: &[T], b: &[
 
 /// Computes one batch entry with each row of the result contiguous.
 fn row_blocks<T: Number>(p: &Product, pool: &dyn Pool, block: usize, a: &[T], b: &[T], out: &mut [T]) {
-    let dots = p.m == 1 && p.a[1] == 1 && p.b[0] == 1;
     blocks(pool, &mut [(out, p.m)], block, |first, parts| {
         let Some(c) = parts.first_mut() else { return };
-        if dots {
-            for (r, y) in c.iter_mut().enumerate() {
-                let at = (first + r) * p.a[0];
-                *y = T::dot(&a[at..at + p.k], &b[..p.k]);
-            }
-        } else {
-            T::gemm([c.len() / p.m, p.m, p.k], &a[first * p.a[0]..], p.a, b, p.b, c, [p.m, 1]);
-        }
+        T::gemm([c.len() / p.m, p.m, p.k], &a[first * p.a[0]..], p.a, b, p.b, c, [p.m, 1]);
     });
 }
 
@@ -300,10 +299,10 @@ mod tests {
         let split = |n, m, k| Product::mul_mat(&desc(&[k, n]), &desc(&[k, m])).unwrap().split(DType::F32);
         assert_eq!(split(64, 64, 64), Split::Columns(64));
         assert_eq!(split(2048, 2048, 2048), Split::Columns(256));
-        assert_eq!(split(4096, 1, 4096), Split::Rows(683));
+        assert_eq!(split(4096, 1, 4096), Split::Rows(688));
         assert_eq!(split(4096, 16, 4096), Split::Rows(512));
         assert_eq!(split(512, 16_384, 512), Split::Columns(512));
         let heads = Product::mul_mat(&desc(&[64, 128, 96]), &desc(&[64, 128, 96])).unwrap();
-        assert_eq!(heads.split(DType::F32), Split::Columns(512));
+        assert_eq!(heads.split(DType::F32), Split::Columns(3 * 128));
     }
 }

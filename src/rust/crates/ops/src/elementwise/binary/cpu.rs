@@ -2,6 +2,7 @@
 
 use crate::elementwise::broadcast::{Run, offset, runs};
 use crate::elementwise::real::{Real, by_real};
+use crate::shape::to_real;
 use ggmlr_core::pool::{Pool, rows};
 use ggmlr_core::{CpuCall, Error, Result, Src};
 use ggmlr_formula::BinaryId;
@@ -11,6 +12,9 @@ const NS: f64 = 0.4;
 
 /// Nanoseconds for the call on one row.
 const ROW_NS: f64 = 8.0;
+
+/// Rows shorter than this cost less when their operands are gathered than when each is a call.
+const SHORT: usize = 64;
 
 /// A row shorter than this is laid side by side until it fills a piece of this length.
 const PIECE: usize = 512;
@@ -25,7 +29,7 @@ fn forward_as<T: Real>(id: BinaryId, call: &mut CpuCall<'_>) -> Result<()> {
     let converted;
     let b = match call.src[1] {
         Src::Data { desc, bytes } if desc.dtype != T::TYPE => {
-            converted = T::converted(desc, bytes)?;
+            converted = to_real::<T>(call.pool, desc.dtype, bytes)?;
             Some(&converted[..])
         }
         _ => call.get_unless_in_place::<T>(1)?,
@@ -48,6 +52,7 @@ fn forward_as<T: Real>(id: BinaryId, call: &mut CpuCall<'_>) -> Result<()> {
                 }
             });
         }
+        (&[inner, ..], Some(b)) if inner.len < SHORT => short_rows(id, call.pool, a, b, &runs, y),
         (&[inner, ..], Some(b)) => {
             let n = inner.len;
             rows(call.pool, y, n, n as f64 * NS + ROW_NS, |first, part| {
@@ -60,6 +65,24 @@ fn forward_as<T: Real>(id: BinaryId, call: &mut CpuCall<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Rows too short for calls of their own: what each needs of `b` is laid out for many rows at once.
+fn short_rows<T: Real>(id: BinaryId, pool: &dyn Pool, a: Option<&[T]>, b: &[T], runs: &[Run], y: &mut [T]) {
+    let Run { len: n, own } = runs[0];
+    rows(pool, y, n, n as f64 * NS + ROW_NS, |first, part| {
+        let mut wide = [T::of(0.0); PIECE];
+        let many = PIECE / n;
+        for (i, y) in part.chunks_mut(many * n).enumerate() {
+            let r = first + i * many;
+            let wide = &mut wide[..y.len()];
+            for (k, w) in wide.chunks_mut(n).enumerate() {
+                let at = offset(runs, r + k);
+                if own { w.copy_from_slice(&b[at..at + n]) } else { w.fill(b[at]) }
+            }
+            row(id, a.map(|a| &a[r * n..r * n + y.len()]), wide, y);
+        }
+    });
 }
 
 /// Both operands element by element; either may lie in the result, or both.
@@ -92,9 +115,6 @@ fn row<T: Real>(id: BinaryId, a: Option<&[T]>, b: &[T], y: &mut [T]) {
 fn number<T: Real>(id: BinaryId, a: Option<&[T]>, b: T, y: &mut [T]) {
     match a {
         Some(a) => T::binary_scalar_b(id, a, b, y),
-        None => {
-            let copies = [b; PIECE];
-            y.chunks_mut(PIECE).for_each(|y| T::binary_inplace(id, y, &copies[..y.len()]));
-        }
+        None => T::binary_scalar_b_inplace(id, y, b),
     }
 }

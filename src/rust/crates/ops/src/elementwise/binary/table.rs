@@ -46,9 +46,10 @@ fn add1() -> Entry {
         r: vec!["ggml_add1(ctx, a, b)".into()],
         inputs: &["a", "b"],
         title: "Add one number".into(),
-        details: "`y = a + b` with `b` a tensor of one element. The gradient of `b` is the sum over all elements. `a`: any \
+        details:
+            "`y = a + b` with `b` a tensor of one element. The gradient of `b` is the sum over all elements. `a`: any \
                   shape, f32; the result has its shape."
-            .into(),
+                .into(),
         topic: "binary",
         example: "".into(),
         make: |_| Ok(Arc::new(Add1 {}) as OpRef),
@@ -62,7 +63,9 @@ pub fn entries() -> Vec<Entry> {
         entry(BinaryId::Add, "Sum of two tensors", "`y = a + b`.", || cases::of(BinaryId::Add)),
         entry(BinaryId::Sub, "Difference of two tensors", "`y = a - b`.", || cases::of(BinaryId::Sub)),
         entry(BinaryId::Mul, "Product of two tensors", "`y = a b`, element by element.", || cases::of(BinaryId::Mul)),
-        entry(BinaryId::Div, "Quotient of two tensors", "`y = a / b`, element by element.", || cases::of(BinaryId::Div)),
+        entry(BinaryId::Div, "Quotient of two tensors", "`y = a / b`, element by element.", || {
+            cases::of(BinaryId::Div)
+        }),
         add1(),
     ]
 }

@@ -32,7 +32,7 @@ pub struct GluBack {
 
 /// Extents of the result for the packed source.
 fn halved(a: &Desc) -> Result<Desc> {
-    if a.ne[0] % 2 != 0 {
+    if !a.ne[0].is_multiple_of(2) {
         return Err(Error::shape(format!("a {} must have an even ne0, it holds two halves", a.show()))
             .arg("a")
             .expected("an even ne0")
@@ -130,6 +130,10 @@ impl Op for GluBack {
 
     fn cpu_types(&self) -> &'static [DType] {
         &[DType::F32, DType::F64]
+    }
+
+    fn flush_denormals(&self) -> bool {
+        true
     }
 
     fn cpu(&self, call: &mut CpuCall<'_>) -> Result<()> {

@@ -98,6 +98,10 @@ impl Op for GluSplitBack {
         &[DType::F32, DType::F64]
     }
 
+    fn flush_denormals(&self) -> bool {
+        true
+    }
+
     fn cpu(&self, call: &mut CpuCall<'_>) -> Result<()> {
         cpu::split_back(self.id, call)
     }

@@ -82,7 +82,12 @@ fn split() -> Entry {
     }
 }
 
-fn inner(name: &'static str, title: &'static str, inputs: &'static [&'static str], cases: fn() -> Vec<crate::Case>) -> Entry {
+fn inner(
+    name: &'static str,
+    title: &'static str,
+    inputs: &'static [&'static str],
+    cases: fn() -> Vec<crate::Case>,
+) -> Entry {
     Entry {
         name: name.into(),
         r: Vec::new(),
@@ -92,7 +97,9 @@ fn inner(name: &'static str, title: &'static str, inputs: &'static [&'static str
         topic: "glu",
         example: "".into(),
         make: match inputs.len() {
-            2 => |c: &Call<'_>| Ok(Arc::new(super::GluBack { id: formula(c)?, swapped: c.params.get("swapped")? }) as OpRef),
+            2 => |c: &Call<'_>| {
+                Ok(Arc::new(super::GluBack { id: formula(c)?, swapped: c.params.get("swapped")? }) as OpRef)
+            },
             _ => |c: &Call<'_>| Ok(Arc::new(super::GluSplitBack { id: formula(c)? }) as OpRef),
         },
         cases,

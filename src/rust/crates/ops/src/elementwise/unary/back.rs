@@ -90,6 +90,10 @@ impl Op for UnaryBack {
         &[DType::F32, DType::F64]
     }
 
+    fn flush_denormals(&self) -> bool {
+        true
+    }
+
     fn cpu(&self, call: &mut CpuCall<'_>) -> Result<()> {
         cpu::backward(self.id, self.given, call)
     }

@@ -1,7 +1,8 @@
 //! R's view of the formulas: one line each.
 
 use super::{Given, Unary, UnaryBack, cases};
-use crate::entry::{Call, Entry};
+use crate::Case;
+use crate::entry::{Call, Entry, Text};
 use ggmlr_core::{Error, OpRef, Params, Result, Scalar};
 use ggmlr_formula::UnaryId;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ entries! {
 
 const SHAPES: &str = "`a`: any shape, f32; the result has its shape.";
 
-fn entry(id: UnaryId, r: R, title: &'static str, formula: &str, cases: fn() -> Vec<crate::Case>) -> Entry {
+fn entry(id: UnaryId, r: R, title: &'static str, formula: &str, cases: fn() -> Vec<Case>) -> Entry {
     let name = id.name();
     let mut signatures = Vec::new();
     if !matches!(r, R::No) {
@@ -159,32 +160,52 @@ fn scale() -> Entry {
     }
 }
 
-fn back(name: &'static str, r: &'static [&'static str], title: &'static str, cases: fn() -> Vec<crate::Case>) -> Entry {
+/// Entry of a gradient; `r` is empty for those that only rules use.
+fn back(
+    name: &'static str,
+    r: Vec<Text>,
+    title: &'static str,
+    make: fn(&Call<'_>) -> Result<OpRef>,
+    cases: fn() -> Vec<Case>,
+) -> Entry {
     Entry {
         name: name.into(),
-        r: r.iter().map(|&s| s.into()).collect(),
+        r,
         inputs: &["a", "b"],
         title: title.into(),
-        details: "`a`: the gradient that reaches the result, `b`: the forward input, both of one shape, f32; the result \
-                  has that shape."
+        details: "`a`: the gradient that reaches the result, `b`: the forward input, both of one shape, f32; the \
+                  result has that shape."
             .into(),
         topic: "unary",
         example: "".into(),
-        make: |c: &Call<'_>| {
-            let id = if c.function == "ggml_gelu_back" { UnaryId::Gelu } else { UnaryId::Silu };
-            Ok(Arc::new(UnaryBack { id, given: Given::X, p: [Scalar(0.0); 2] }) as OpRef)
-        },
+        make,
         cases,
     }
+}
+
+fn back_of(id: UnaryId) -> Result<OpRef> {
+    Ok(Arc::new(UnaryBack { id, given: Given::X, p: [Scalar(0.0); 2] }))
+}
+
+fn silu_back() -> Entry {
+    let r = vec!["ggml_silu_back(ctx, a, b)".into()];
+    back("silu_back", r, "Gradient of `ggml_silu()`", |_| back_of(UnaryId::Silu), cases::silu_back)
+}
+
+fn gelu_back() -> Entry {
+    let r = vec!["ggml_gelu_back(ctx, a, b)".into()];
+    back("gelu_back", r, "Gradient of `ggml_gelu()`", |_| back_of(UnaryId::Gelu), cases::gelu_back)
+}
+
+fn unary_back() -> Entry {
+    let make = |_: &Call<'_>| Err(Error::internal("only the gradient rule of a formula knows which one it is"));
+    back("unary_back", Vec::new(), "Gradient of a formula of one tensor", make, cases::unary_back)
 }
 
 /// Entries of the formulas of one tensor.
 pub fn entries() -> Vec<Entry> {
     let mut v = plain();
-    v.extend([leaky_relu(), clamp(), scale()]);
-    v.push(back("silu_back", &["ggml_silu_back(ctx, a, b)"], "Gradient of the sigmoid linear unit", cases::silu_back));
-    v.push(back("gelu_back", &["ggml_gelu_back(ctx, a, b)"], "Gradient of the Gaussian error linear unit", cases::gelu_back));
-    v.push(back("unary_back", &[], "Gradient of a formula of one tensor", cases::unary_back));
+    v.extend([leaky_relu(), clamp(), scale(), silu_back(), gelu_back(), unary_back()]);
     v
 }
 

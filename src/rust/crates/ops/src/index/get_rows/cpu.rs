@@ -1,10 +1,10 @@
 //! CPU kernels of the gather and of its gradient.
 
 use super::check_index;
+use crate::elementwise::real::{Real, by_real};
 use bytemuck::Pod;
 use ggmlr_core::pool::rows;
 use ggmlr_core::{CpuCall, DType, Desc, Error, MAX_DIMS, Result};
-use std::ops::AddAssign;
 
 /// Nanoseconds to move one byte.
 const NS: f64 = 0.15;
@@ -56,14 +56,10 @@ fn matrix_offset(a: &Desc, mut t: usize) -> usize {
 }
 
 pub fn backward(call: &mut CpuCall<'_>) -> Result<()> {
-    match call.dtype() {
-        DType::F32 => backward_as::<f32>(call),
-        DType::F64 => backward_as::<f64>(call),
-        other => Err(Error::dtype(format!("no kernel for {other}"))),
-    }
+    by_real!(call.dtype(), T => backward_as::<T>(call))
 }
 
-fn backward_as<T: Pod + Send + Sync + AddAssign>(call: &mut CpuCall<'_>) -> Result<()> {
+fn backward_as<T: Real>(call: &mut CpuCall<'_>) -> Result<()> {
     let (n, n_rows) = (call.y(0).ne[0], call.y(0).ne[1]);
     let list = indices(call, n_rows)?;
     let per_matrix = call.x(1).ne[0].max(1);
@@ -75,7 +71,7 @@ fn backward_as<T: Pod + Send + Sync + AddAssign>(call: &mut CpuCall<'_>) -> Resu
     let ns = (n * size_of::<T>()) as f64 * NS * (1.0 + list.len() as f64 / starts.len() as f64);
     rows(call.pool, y, n, ns, |first, part| {
         for (r, out) in part.chunks_mut(n).enumerate() {
-            out.fill(T::zeroed());
+            out.fill(T::of(0.0));
             let i = first + r;
             for &from in &sorted[starts[i]..starts[i + 1]] {
                 out.iter_mut().zip(&dy[from * n..(from + 1) * n]).for_each(|(y, g)| *y += *g);

@@ -198,10 +198,11 @@ pub fn entry() -> Entry {
         r: vec!["ggml_get_rows(ctx, a, b)".into()],
         inputs: &["a", "b"],
         title: "Rows by index".into(),
-        details: "`y[., i] = a[., b[i]]`. `a`: `[n, rows, B2, B3]`, f32 or i32, `b`: `[r, B2, B3]`, i32, counted from 0; \
+        details:
+            "`y[., i] = a[., b[i]]`. `a`: `[n, rows, B2, B3]`, f32 or i32, `b`: `[r, B2, B3]`, i32, counted from 0; \
                   the result: `[n, r, B2, B3]` of the type of `a`. An index outside `0..rows - 1` is an error when the \
                   graph is computed."
-            .into(),
+                .into(),
         topic: "rows",
         example: "ctx <- ggml_init()\n\
                   a <- ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 2, 3)\n\
@@ -237,7 +238,10 @@ pub fn entry() -> Entry {
                 case(&[2, 0], &[1]).fails(Kind::Argument).note("no rows"),
                 case(&[2, 3, 2], &[1, 3]).fails(Kind::Shape),
                 Case::new(GetRows {}).f32(&[2, 3]).f32(&[1]).fails(Kind::DType),
-                Case::new(GetRows {}).input(DType::F16, &[2, 3], Values::Uniform(-1.0, 1.0), false).i32(&[1], 0, 1).fails(Kind::DType),
+                Case::new(GetRows {})
+                    .input(DType::F16, &[2, 3], Values::Uniform(-1.0, 1.0), false)
+                    .i32(&[1], 0, 1)
+                    .fails(Kind::DType),
             ]
         },
     }
@@ -250,10 +254,11 @@ pub fn back_entry() -> Entry {
         r: vec!["ggml_get_rows_back(ctx, a, b, c)".into()],
         inputs: &["a", "b", "c"],
         title: "Gradient of rows by index".into(),
-        details: "Row `j` of the result is the sum of the rows `i` of `a` with `b[i] = j`. `a`: `[n, r, B2, B3]`, f32, `b`: \
+        details:
+            "Row `j` of the result is the sum of the rows `i` of `a` with `b[i] = j`. `a`: `[n, r, B2, B3]`, f32, `b`: \
                   `[r, B2, B3]`, i32; `c` gives the result's shape `[n, rows, B2, B3]`. Rows are added in the order of \
                   `b`, whatever the number of threads."
-            .into(),
+                .into(),
         topic: "rows",
         example: "".into(),
         make: |c: &Call<'_>| Ok(Arc::new(GetRowsBack::from_params(c.params)?) as OpRef),
@@ -315,6 +320,7 @@ mod tests {
                 pool: &Serial,
             };
             GetRowsBack {}.cpu(&mut call).unwrap();
+            drop(call);
             y
         };
         assert_eq!(sum([1e8, 1.0, -1e8]), [0.0, 0.0]);

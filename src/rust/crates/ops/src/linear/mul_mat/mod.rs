@@ -2,8 +2,8 @@
 
 use super::out_prod::OutProd;
 use super::product::{self, Product};
-use super::{check_batch, group, sum_groups};
-use crate::shape::{Cont, Reshape, Transpose};
+use super::{check_batch, sum_groups};
+use crate::shape::{Reshape, Transpose, contiguous};
 use crate::{Call, Case, Entry, Tol, Values, check, op_fields, op_struct};
 use ggmlr_core::{Array, CpuCall, DType, Desc, Descs, Error, Grad, Kind, Layout, MAX_DIMS, Op, OpRef, Result, Val};
 use smallvec::smallvec;
@@ -97,22 +97,20 @@ impl Op for MulMat {
 
 fn a_grad(g: &mut Grad<'_>, a: Val, b: Val, dy: Val) -> Result<Val> {
     let (da, db) = (g.desc(a)?, g.desc(b)?);
-    let batched = (2..MAX_DIMS).any(|d| group(&da, &db, d) > 1);
-    if batched && da.ne[2..].iter().all(|&n| n == 1) {
+    if da.rows() == da.ne[1] && db.rows() > db.ne[1] {
         // One matrix for the whole batch: the sum over the batch is a sum over more columns.
-        let b = columns(g, b)?;
-        let dy = columns(g, dy)?;
+        let (b, dy) = (columns(g, b)?, columns(g, dy)?);
         let sum = g.op(OutProd {}, &[b, dy])?;
-        return if da.rank == 2 { Ok(sum) } else { g.op(Reshape { ne: da.extents().to_vec() }, &[sum]) };
+        return if da.rank <= 2 { Ok(sum) } else { g.op(Reshape::to(&da), &[sum]) };
     }
     let each = g.op(OutProd {}, &[b, dy])?;
-    sum_groups(g, each, &da)
+    sum_groups(g, each, a)
 }
 
 /// `x` with all dimensions from 1 on as one.
 fn columns(g: &mut Grad<'_>, x: Val) -> Result<Val> {
     let d = g.desc(x)?;
-    let x = if d.is_contiguous() { x } else { g.op(Cont {}, &[x])? };
+    let x = contiguous(g, x)?;
     g.op(Reshape { ne: vec![d.ne[0], d.rows()] }, &[x])
 }
 
@@ -174,7 +172,8 @@ fn cases() -> Vec<Case> {
         case(&[257, 700, 2], &[257, 1, 4]).note("vectors, several blocks of rows"),
         case(&[512, 1024], &[512, 16]).note("tall, several blocks of rows"),
         case(&[256, 70], &[256, 600]).note("wide, several blocks of columns"),
-        case(&[96, 80, 3], &[96, 150, 9]).note("blocks across batch entries"),
+        case(&[96, 80, 3], &[96, 150, 9]).note("blocks of batch entries"),
+        case(&[256, 80, 3], &[256, 200, 3]).note("blocks across batch entries"),
         case(&[0, 3], &[0, 2]).note("no terms"),
         case(&[3, 0], &[3, 2]).note("no rows"),
         case(&[3, 2], &[3, 0]).note("no columns"),
@@ -212,7 +211,7 @@ mod tests {
         a.nb.swap(0, 1);
         let params = Params::new();
         let b = Desc::new(DType::F32, &[4, 2]).unwrap();
-        let call = |x| make(&Call { function: "ggml_mul_mat", params: &params, x }).map(|_| ());
+        let call = |x: &[Desc]| make(&Call { function: "ggml_mul_mat", params: &params, x }).map(|_| ());
         assert_eq!(call(&[a, b]).unwrap_err().kind(), Kind::Shape);
         assert!(call(&[b, a]).is_ok());
     }

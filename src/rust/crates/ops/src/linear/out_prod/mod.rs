@@ -2,8 +2,8 @@
 
 use super::mul_mat::MulMat;
 use super::product::{self, Product};
-use super::{check_batch, group, sum_groups};
-use crate::shape::{Cont, Transpose};
+use super::{check_batch, sum_groups};
+use crate::shape::{Transpose, contiguous};
 use crate::{Call, Case, Entry, Tol, Values, check, op_fields, op_struct};
 use ggmlr_core::{Array, CpuCall, DType, Desc, Descs, Error, Grad, Kind, Layout, MAX_DIMS, Op, OpRef, Result};
 use smallvec::smallvec;
@@ -85,17 +85,17 @@ impl Op for OutProd {
             // da[i, k] = sum_j dy[i, j] b[j, k], over each group of batch entries that shares a matrix.
             let columns = g.op(Transpose {}, &[b])?;
             let each = g.op(OutProd {}, &[dy, columns])?;
-            let sum = sum_groups(g, each, &da)?;
+            let sum = sum_groups(g, each, a)?;
             g.push(0, sum);
         }
         if g.wants(1) {
             // db[j, k] = sum_i dy[i, j] a[i, k]; the operand that serves groups has to come first.
-            let sum = if (2..MAX_DIMS).all(|d| group(&da, &db, d) == 1) {
+            let sum = if da.ne[2..] == db.ne[2..] {
                 g.op(MulMat {}, &[dy, a])?
             } else {
                 let turned = g.op(MulMat {}, &[a, dy])?;
                 let sum = g.op(Transpose {}, &[turned])?;
-                g.op(Cont {}, &[sum])?
+                contiguous(g, sum)?
             };
             g.push(1, sum);
         }

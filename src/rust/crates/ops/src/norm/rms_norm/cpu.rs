@@ -29,10 +29,7 @@ pub fn forward(eps: f32, call: &mut CpuCall<'_>) -> Result<()> {
 }
 
 /// Calls `row` with the source row (or `None` when it already lies in the result) and the result row.
-fn forward_as<T: Pod + Send + Sync>(
-    call: &mut CpuCall<'_>,
-    row: impl Fn(Option<&[T]>, &mut [T]) + Sync,
-) -> Result<()> {
+fn forward_as<T: Pod + Send + Sync>(call: &mut CpuCall<'_>, row: impl Fn(Option<&[T]>, &mut [T]) + Sync) -> Result<()> {
     let n = call.y(0).ne[0];
     let x = call.get_unless_in_place::<T>(0)?;
     let y = call.out::<T>(0)?;

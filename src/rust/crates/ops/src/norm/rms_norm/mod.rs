@@ -4,8 +4,9 @@
 
 mod cpu;
 
+use super::check_eps;
 use crate::{Call, Case, Entry, Tol, check, op_fields, op_struct};
-use ggmlr_core::{Array, CpuCall, DType, Desc, Descs, Effects, Error, Grad, Kind, Layout, Op, OpRef, Result};
+use ggmlr_core::{Array, CpuCall, DType, Desc, Descs, Effects, Grad, Kind, Layout, Op, OpRef, Result};
 use smallvec::smallvec;
 use std::sync::Arc;
 
@@ -17,13 +18,6 @@ op_struct! {
 op_struct! {
     /// dy: [n, ...], x: [n, ...] -> dx: [n, ...]
     pub struct RmsNormBack { eps: f32 }
-}
-
-fn check_eps(eps: f32) -> Result<()> {
-    if eps >= 0.0 {
-        return Ok(());
-    }
-    Err(Error::argument("eps", format!("eps must be zero or more, got {eps}")))
 }
 
 impl Op for RmsNorm {
@@ -39,7 +33,7 @@ impl Op for RmsNorm {
     }
 
     fn oracle(&self, x: &[&Array], y: &mut [Array]) -> Result<()> {
-        let n = x[0].ne[0];
+        let n = x[0].ne[0].max(1);
         for (xr, yr) in x[0].data.chunks(n).zip(y[0].data.chunks_mut(n)) {
             let mean = xr.iter().map(|v| v * v).sum::<f64>() / n as f64;
             let scale = 1.0 / (mean + f64::from(self.eps)).sqrt();
@@ -92,7 +86,7 @@ impl Op for RmsNormBack {
 
     fn oracle(&self, x: &[&Array], y: &mut [Array]) -> Result<()> {
         // d/dx_j sum_i dy_i x_i r, with r = (mean(x^2) + eps)^(-1/2) and dr/dx_j = -r^3 x_j / n.
-        let n = x[0].ne[0];
+        let n = x[0].ne[0].max(1);
         for ((gr, xr), yr) in x[0].data.chunks(n).zip(x[1].data.chunks(n)).zip(y[0].data.chunks_mut(n)) {
             let mean = xr.iter().map(|v| v * v).sum::<f64>() / n as f64;
             let r = 1.0 / (mean + f64::from(self.eps)).sqrt();

@@ -1,8 +1,8 @@
 //! CPU kernel of dropout: four random words at a time.
 
-use bytemuck::Pod;
+use crate::elementwise::real::{Real, by_real};
 use ggmlr_core::pool::{block_rows, blocks};
-use ggmlr_core::{CpuCall, DType, Error, Result, rng};
+use ggmlr_core::{CpuCall, Result, rng};
 use std::ops::Mul;
 
 /// Nanoseconds for one element on one thread.
@@ -10,14 +10,10 @@ pub const NS: f64 = 4.0;
 
 pub fn forward(rate: f32, call: &mut CpuCall<'_>) -> Result<()> {
     let scale = 1.0 / (1.0 - f64::from(rate));
-    match call.dtype() {
-        DType::F32 => forward_as(rate, scale as f32, call),
-        DType::F64 => forward_as(rate, scale, call),
-        other => Err(Error::dtype(format!("no kernel for {other}"))),
-    }
+    by_real!(call.dtype(), T => forward_as::<T>(rate, T::of(scale), call))
 }
 
-fn forward_as<T: Pod + Send + Sync + Mul<Output = T>>(rate: f32, scale: T, call: &mut CpuCall<'_>) -> Result<()> {
+fn forward_as<T: Real + Mul<Output = T>>(rate: f32, scale: T, call: &mut CpuCall<'_>) -> Result<()> {
     let (key, node, step) = (call.word(0), call.word(1) as u32, call.word(2) as u32);
     let x = call.get_unless_in_place::<T>(0)?;
     let y = call.out::<T>(0)?;
@@ -31,7 +27,7 @@ fn forward_as<T: Pod + Send + Sync + Mul<Output = T>>(rate: f32, scale: T, call:
             let words = rng::philox4x32_10(key, [counter as u32, (counter >> 32) as u32, node, step]);
             for (i, y) in four.iter_mut().enumerate() {
                 let x = x.map_or(*y, |x| x[at + i]);
-                *y = if rng::unit_f32(words[i]) >= rate { x * scale } else { T::zeroed() };
+                *y = if rng::unit_f32(words[i]) >= rate { x * scale } else { T::of(0.0) };
             }
         }
     });

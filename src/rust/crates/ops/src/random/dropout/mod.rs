@@ -144,6 +144,21 @@ mod tests {
     }
 
     #[test]
+    fn the_layout_is_the_promised_one() {
+        // The authors' vector for key 0 and counter 0: 0.399, 0.881, 0.736, 0.606 as numbers in [0, 1).
+        let op = |rate| Dropout { rate, key: Scalar(0), node: Scalar(0), step: Scalar(0) };
+        let x = Array::from(&[4], vec![1.0; 4]);
+        let kept = |rate| {
+            let mut y = [Array::from(&[4], vec![0.0; 4])];
+            op(rate).oracle(&[&x], &mut y).unwrap();
+            y[0].data.iter().map(|&v| v != 0.0).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(0.5), [false, true, true, true]);
+        assert_eq!(kept(0.7), [false, true, true, false]);
+        assert_eq!(kept(0.8), [false, true, false, false]);
+    }
+
+    #[test]
     fn scalars_are_no_part_of_the_key() {
         let (mut a, mut b) = (Key::new(), Key::new());
         Dropout { rate: 0.5, key: Scalar(1), node: Scalar(2), step: Scalar(3) }.key(&mut a);

@@ -1,0 +1,165 @@
+# Checks of plain arguments that the functions on models share. Each returns the
+# value in the form that the caller goes on with, and its error names the
+# argument, says what is expected and shows what came.
+
+# The errors of this area carry the call that the user wrote, not the helper
+# that noticed the problem.
+nn_abort <- function(kind, message, arg = NULL, ..., call = nn_user_call()) {
+  ggmlr_abort(kind, message, arg = arg, ..., call = call)
+}
+
+# Walks from the innermost call outwards through this package and base R (apply
+# functions, tryCatch) and stops at foreign code, for example a callback. The
+# outermost call of the package on that way is the one that a user typed.
+nn_user_call <- function() {
+  home <- topenv(environment(nn_user_call))
+  found <- NULL
+  for (i in rev(seq_len(sys.nframe() - 1L))) {
+    fun <- sys.function(i)
+    where <- if (is.primitive(fun)) baseenv() else topenv(environment(fun))
+    if (identical(where, home)) {
+      found <- i
+    } else if (!identical(where, baseenv()) && !identical(where, .BaseNamespaceEnv)) {
+      break
+    }
+  }
+  if (is.null(found)) return(NULL)
+  call <- sys.call(found)
+  # A method that was called for a generic of another package.
+  if (is.symbol(call[[1L]])) {
+    call[[1L]] <- as.name(sub("[.]ggml_[a-z_]+$", "", as.character(call[[1L]])))
+  }
+  call
+}
+
+# A short description of a value for messages.
+nn_show <- function(x) {
+  if (is.null(x)) return("NULL")
+  if (is.function(x)) return("a function")
+  if (is.atomic(x) && !is.object(x) && length(x) == 1L) {
+    if (is.character(x)) {
+      return(if (is.na(x)) "NA" else paste0("\"", substr(x, 1L, 60L), "\""))
+    }
+    return(format(x, digits = 6L))
+  }
+  what <- class(x)[1L]
+  if (is.matrix(x)) return(paste0("a ", what, " of ", nn_show_dim(dim(x))))
+  if (is.atomic(x) && !is.object(x) && length(x) > 0L && length(x) <= 5L) {
+    return(paste0("c(", paste(format(x, digits = 6L, trim = TRUE), collapse = ", "), ")"))
+  }
+  paste0("an object of class ", what, " and length ", length(x))
+}
+
+nn_show_dim <- function(dim) paste(dim, collapse = " x ")
+
+nn_show_names <- function(x) paste0("\"", x, "\"", collapse = ", ")
+
+# Sizes in messages: 123 MB, 40 GB.
+nn_show_bytes <- function(bytes) {
+  units <- c("bytes", "kB", "MB", "GB", "TB", "PB")
+  power <- max(0, min(floor(log(max(bytes, 1), 1000)), length(units) - 1L))
+  paste(format(signif(bytes / 1000^power, 3L), scientific = FALSE), units[power + 1L])
+}
+
+nn_check_count <- function(x, arg, min = 1L) {
+  fine <- is.numeric(x) && !is.object(x) && length(x) == 1L && is.finite(x) &&
+    x == round(x) && x >= min && x <= .Machine$integer.max
+  if (!fine) {
+    wanted <- if (min == 1L) {
+      "a positive whole number"
+    } else if (min == 0L) {
+      "a whole number, zero or more"
+    } else {
+      paste("a whole number of at least", min)
+    }
+    nn_abort("argument", paste0("`", arg, "` must be ", wanted, ", not ", nn_show(x), "."),
+      arg = arg
+    )
+  }
+  as.integer(x)
+}
+
+# interval is for the message; test decides.
+nn_check_number <- function(x, arg, interval, test) {
+  fine <- is.numeric(x) && !is.object(x) && length(x) == 1L && !is.na(x) && test(x)
+  if (!fine) {
+    nn_abort("argument", paste0("`", arg, "` must be ", interval, ", not ", nn_show(x), "."),
+      arg = arg
+    )
+  }
+  as.double(x)
+}
+
+nn_check_fraction <- function(x, arg) {
+  nn_check_number(x, arg, "in [0, 1)", function(v) v >= 0 && v < 1)
+}
+
+nn_check_eps <- function(x, arg = "eps") {
+  nn_check_number(x, arg, "a positive number", function(v) is.finite(v) && v > 0)
+}
+
+nn_check_flag <- function(x, arg) {
+  if (!(is.logical(x) && length(x) == 1L && !is.na(x))) {
+    nn_abort("argument", paste0("`", arg, "` must be TRUE or FALSE, not ", nn_show(x), "."),
+      arg = arg
+    )
+  }
+  as.vector(x)
+}
+
+nn_check_string <- function(x, arg) {
+  if (!(is.character(x) && length(x) == 1L && !is.na(x) && nzchar(x))) {
+    nn_abort("argument", paste0("`", arg, "` must be one string, not ", nn_show(x), "."),
+      arg = arg
+    )
+  }
+  as.vector(x)
+}
+
+# table: names are what a user may write, values what they stand for.
+nn_check_choice <- function(x, arg, table, what) {
+  known <- is.character(x) && length(x) == 1L && x %in% names(table)
+  if (!known) {
+    nn_abort("argument", paste0(
+      "Unknown ", what, ": ", if (is.character(x) && length(x) == 1L) x else nn_show(x),
+      ". Known are ", nn_show_names(names(table)), "."
+    ), arg = arg)
+  }
+  table[[x]]
+}
+
+# The extents of one sample, without the batch.
+nn_check_shape <- function(x, arg = "input_shape") {
+  fine <- is.numeric(x) && !is.object(x) && length(x) >= 1L && length(x) <= 4L &&
+    all(is.finite(x)) && all(x == round(x)) && all(x >= 1) &&
+    all(x <= .Machine$integer.max)
+  if (!fine) {
+    nn_abort("argument", paste0(
+      "`", arg, "` must hold one to four positive whole numbers, the extents of one ",
+      "sample, not ", nn_show(x), "."
+    ), arg = arg)
+  }
+  as.integer(x)
+}
+
+# Nothing that a user writes may be dropped in silence.
+nn_check_dots <- function(...) {
+  if (...length() == 0L) return(invisible())
+  given <- names(list(...))
+  given <- if (is.null(given)) character(...length()) else given
+  given[!nzchar(given)] <- "<unnamed>"
+  nn_abort("argument", paste0(
+    "Unknown argument", if (length(given) > 1L) "s", ": ",
+    paste0("`", given, "`", collapse = ", "), "."
+  ), arg = given[1L])
+}
+
+nn_check_model <- function(model, arg = "model") {
+  if (!inherits(model, "ggml_sequential_model")) {
+    nn_abort("argument", paste0(
+      "`", arg, "` must be a model made by ggml_model_sequential(), not ",
+      nn_show(model), "."
+    ), arg = arg)
+  }
+  invisible(model)
+}

@@ -1,0 +1,123 @@
+//! Treating denormal f32 as zero, for kernels where they are only slow.
+
+/// While it lives, arithmetic on this thread flushes denormal results and operands to zero. Not for conversions, copies,
+/// integer or f64 kernels.
+///
+/// Rust's documentation reserves the control register to its default state, because the compiler may calculate constants
+/// under the assumption of it. What can differ here is whether a denormal intermediate counts as zero, which is what
+/// a user of the guard has asked for.
+#[derive(Debug)]
+pub struct FlushDenormals {
+    former: Control,
+    /// The state belongs to a thread, so the guard must not move to another.
+    _thread: std::marker::PhantomData<*const ()>,
+}
+
+impl FlushDenormals {
+    pub fn new() -> FlushDenormals {
+        let former = read();
+        write(former | FLUSH);
+        FlushDenormals { former, _thread: std::marker::PhantomData }
+    }
+}
+
+impl Default for FlushDenormals {
+    fn default() -> Self {
+        FlushDenormals::new()
+    }
+}
+
+impl Drop for FlushDenormals {
+    fn drop(&mut self) {
+        // Only our bits: exception flags raised meanwhile stay.
+        write((read() & !FLUSH) | (self.former & FLUSH));
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+type Control = u32;
+/// MXCSR: flush to zero and denormals are zero.
+#[cfg(target_arch = "x86_64")]
+const FLUSH: Control = (1 << 15) | (1 << 6);
+
+#[cfg(target_arch = "x86_64")]
+fn read() -> Control {
+    let mut control: Control = 0;
+    // SAFETY: stores the register to a local variable.
+    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut control, options(nostack, preserves_flags)) };
+    control
+}
+
+#[cfg(target_arch = "x86_64")]
+fn write(control: Control) {
+    // SAFETY: `control` came from `read` but for the two flush bits, which every x86-64 processor has.
+    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &control, options(nostack, preserves_flags)) };
+}
+
+#[cfg(target_arch = "aarch64")]
+type Control = u64;
+/// FPCR: flush to zero, for f32 and f64.
+#[cfg(target_arch = "aarch64")]
+const FLUSH: Control = 1 << 24;
+
+#[cfg(target_arch = "aarch64")]
+fn read() -> Control {
+    let control: Control;
+    // SAFETY: reads a register that user code may read.
+    unsafe { std::arch::asm!("mrs {}, fpcr", out(reg) control, options(nomem, nostack, preserves_flags)) };
+    control
+}
+
+#[cfg(target_arch = "aarch64")]
+fn write(control: Control) {
+    // SAFETY: `control` came from `read` but for the flush bit.
+    unsafe { std::arch::asm!("msr fpcr, {}", in(reg) control, options(nostack, preserves_flags)) };
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+type Control = u32;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const FLUSH: Control = 0;
+
+/// Other machines keep their denormals.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn read() -> Control {
+    0
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn write(_control: Control) {}
+
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod tests {
+    use super::*;
+    use std::hint::black_box;
+
+    fn halved_smallest() -> f32 {
+        black_box(f32::MIN_POSITIVE) * black_box(0.5)
+    }
+
+    #[test]
+    fn flushes_and_restores() {
+        let before = read();
+        assert!(halved_smallest() > 0.0);
+        {
+            let _outer = FlushDenormals::new();
+            assert_eq!(halved_smallest(), 0.0);
+            {
+                let _inner = FlushDenormals::new();
+                assert_eq!(halved_smallest(), 0.0);
+            }
+            assert_eq!(halved_smallest(), 0.0);
+        }
+        assert!(halved_smallest() > 0.0);
+        assert_eq!(read() & FLUSH, before & FLUSH);
+    }
+
+    #[test]
+    fn another_thread_is_untouched() {
+        let _guard = FlushDenormals::new();
+        let other = std::thread::spawn(halved_smallest).join();
+        assert!(other.is_ok_and(|value| value > 0.0));
+    }
+}
