@@ -7,7 +7,7 @@
 nn_check_x <- function(x, shape, arg = "x", finite = TRUE) {
   x <- nn_single(x, arg, "input")
   x <- nn_numeric(x, arg, frames = length(shape) == 1L)
-  if (is.null(dim(x)) || length(dim(x)) == 1L) x <- nn_vector_to_rows(x, shape, arg)
+  if (length(dim(x)) < 2L) x <- nn_vector_to_rows(x, shape, arg)
   got <- dim(x)
   if (!identical(as.integer(got[-1L]), as.integer(shape))) {
     nn_abort("shape", nn_shape_message(got, shape, arg), arg = arg)
@@ -126,27 +126,13 @@ nn_check_rows <- function(n_x, n_y, arg_x = "x", arg_y = "y") {
 nn_check_y <- function(y, n, shape, loss, arg = "y", arg_x = "x") {
   y <- nn_single(y, arg, "output")
   if (is.data.frame(y) && ncol(y) == 1L && is.factor(y[[1L]])) y <- y[[1L]]
-  flat <- length(shape) == 1L
-  classes <- if (flat && loss == "categorical_crossentropy") {
-    shape
-  } else if (flat && loss == "binary_crossentropy" && shape == 1L) {
-    2L
-  }
   if (is.factor(y) || is.character(y)) {
-    y <- nn_factor_to_codes(y, classes, loss, arg)
+    y <- nn_factor_to_codes(y, nn_label_classes(shape, loss), arg)
     nn_check_rows(n, length(y), arg_x, arg)
     return(nn_codes_to_rows(y, shape))
   }
-  y <- nn_numeric(y, arg, frames = flat)
-  if (is.null(dim(y)) || length(dim(y)) == 1L) {
-    if (nn_looks_like_codes(y, n, shape, loss)) {
-      nn_check_rows(n, length(y), arg_x, arg)
-      return(nn_codes_to_rows(nn_check_codes(y, shape, arg), shape))
-    }
-    # The single sample, or one number for each of the samples.
-    one <- n == 1L && length(y) == prod(shape)
-    y <- array(as.vector(y), if (one) c(1L, shape) else c(length(y), 1L))
-  }
+  y <- nn_numeric(y, arg, frames = length(shape) == 1L)
+  if (length(dim(y)) < 2L) y <- nn_vector_target(y, n, shape, loss, arg, arg_x)
   nn_check_rows(n, dim(y)[1L], arg_x, arg)
   if (!identical(as.integer(dim(y)[-1L]), as.integer(shape))) {
     nn_abort("shape", nn_target_message(dim(y), shape, loss, arg), arg = arg)
@@ -154,6 +140,27 @@ nn_check_y <- function(y, n, shape, loss, arg = "y", arg_x = "x") {
   nn_check_finite(y, arg)
   nn_check_target_range(y, loss, arg)
   y
+}
+
+# How many classes a factor may name; NULL where it can't be a target.
+nn_label_classes <- function(shape, loss) {
+  if (length(shape) != 1L) return(NULL)
+  if (loss == "categorical_crossentropy") return(shape)
+  if (loss == "binary_crossentropy" && shape == 1L) 2L
+}
+
+# With the categorical loss a vector holds labels, unless it is the single row;
+# otherwise one number for each of the samples.
+nn_vector_target <- function(y, n, shape, loss, arg, arg_x) {
+  single <- n == 1L && length(y) == prod(shape)
+  if (single) return(array(as.vector(y), c(1L, shape)))
+  nn_check_rows(n, length(y), arg_x, arg)
+  labels <- loss == "categorical_crossentropy" && length(shape) == 1L && shape > 1L
+  if (labels) {
+    nn_codes_to_rows(nn_check_codes(as.vector(y), shape, arg), shape)
+  } else {
+    array(as.vector(y), c(length(y), 1L))
+  }
 }
 
 nn_target_message <- function(got, shape, loss, arg) {
@@ -172,13 +179,7 @@ nn_target_message <- function(got, shape, loss, arg) {
   )
 }
 
-# With the categorical loss a vector holds labels, unless it is the single row.
-nn_looks_like_codes <- function(y, n, shape, loss) {
-  loss == "categorical_crossentropy" && length(shape) == 1L && shape > 1L &&
-    !(n == 1L && length(y) == shape)
-}
-
-nn_factor_to_codes <- function(y, classes, loss, arg) {
+nn_factor_to_codes <- function(y, classes, arg) {
   if (is.null(classes) || is.character(y)) {
     nn_abort("argument", paste0(
       "`", arg, "` must be numeric, not ",

@@ -106,7 +106,8 @@ nn_take <- function(x, rows) {
   if (is.null(x)) return(NULL)
   if (is.null(dim(x))) return(x[rows])
   if (length(dim(x)) == 2L) return(x[rows, , drop = FALSE])
-  index <- c(list(x, rows), rep(list(quote(expr = )), length(dim(x)) - 1L))
+  # TRUE stands for all of an axis.
+  index <- c(list(x, rows), rep(list(TRUE), length(dim(x)) - 1L))
   do.call(`[`, c(index, list(drop = FALSE)))
 }
 

@@ -102,7 +102,6 @@ nn_path <- function(path) deparse(normalizePath(path, winslash = "/", mustWork =
 
 # Runs code at each of the numbers of threads, and puts the number back.
 nn_at_threads <- function(threads, run) {
-  if (!exists("ggml_get_n_threads", asNamespace("ggmlR"))) return(lapply(threads, function(n) run()))
   old <- ggmlR::ggml_get_n_threads()
   on.exit(ggmlR::ggml_set_n_threads(old))
   lapply(threads, function(n) {

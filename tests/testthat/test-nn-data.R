@@ -82,7 +82,9 @@ test_that("fit_x_Inf: missing and infinite values are refused with their place",
   for (bad in c(Inf, -Inf, NaN, NA)) {
     x <- groups$x
     x[7, 2] <- bad
-    expect_refused(fit_quietly(x), "argument", "`x`", "1 missing or infinite value", "row 7, column 2")
+    expect_refused(
+      fit_quietly(x), "argument", "`x`", "1 missing or infinite value", "row 7, column 2"
+    )
     y <- groups$y
     y[7, 2] <- bad
     expect_refused(fit_quietly(y = y), "argument", "`y`", "row 7, column 2")

@@ -143,7 +143,8 @@ test_that("layer_bad_activation: unknown activations are listed at the layer cal
     "argument", "Unknown activation: no_such", "relu", "softmax", arg = "activation"
   )
   expect_refused(ggml_layer_dense(model, 3, activation = 1), "argument", "activation")
-  expect_refused(ggml_layer_dense(model, 3, activation = c("relu", "tanh")), "argument", "activation")
+  two <- c("relu", "tanh")
+  expect_refused(ggml_layer_dense(model, 3, activation = two), "argument", "activation")
 })
 
 test_that("layer_units_negative: units must be positive, at the layer call", {

@@ -5,7 +5,6 @@ use crate::decode;
 use crate::handles::{self, Thing};
 use crate::run;
 use crate::state;
-use extendr_api::Robj;
 use ggmlr_cpu::CpuDevice;
 use ggmlr_session::Usage;
 

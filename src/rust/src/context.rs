@@ -5,7 +5,6 @@ use crate::decode;
 use crate::handles::{self, Thing};
 use crate::outcome::named;
 use crate::state;
-use extendr_api::Robj;
 use ggmlr_core::Desc;
 use ggmlr_session::{GRAPH_SIZE, TENSOR_OVERHEAD, graph_overhead};
 

@@ -4,7 +4,7 @@ use crate::bindings::bindings;
 use crate::decode::{self, Vector};
 use crate::outcome::named;
 use crate::run;
-use extendr_api::{Attributes, ExternalPtr, List, Raw, Robj, Rtype, Types};
+use extendr_api::{Attributes, CanBeNA, ExternalPtr, List, Raw, Rinternals, Robj, Rtype, Types};
 use ggmlr_core::{Cancel, Device, Error, Kind, Params, Result};
 use ggmlr_cpu::CpuDevice;
 use ggmlr_nn::{
@@ -109,16 +109,17 @@ impl Kept {
     }
 
     fn tensors(&self) -> Result<Weights<'_>> {
-        let one = |(name, f): &(String, Fields)| {
-            Ok(Tensor {
-                name: name.clone(),
-                dtype: decode::dtype(f.get("dtype")?, "dtype")?,
-                ne: counts(f.get("ne")?, "ne")?,
-                data: decode::raw(f.get("data")?, "data")?.into(),
-            })
-        };
-        self.0.iter().map(|l| l.iter().map(one).collect()).collect()
+        self.0.iter().map(|l| l.iter().map(|(name, f)| tensor(name, f)).collect()).collect()
     }
+}
+
+fn tensor<'a>(name: &str, f: &'a Fields) -> Result<Tensor<'a>> {
+    Ok(Tensor {
+        name: name.to_owned(),
+        dtype: decode::dtype(f.get("dtype")?, "dtype")?,
+        ne: counts(f.get("ne")?, "ne")?,
+        data: decode::raw(f.get("data")?, "data")?.into(),
+    })
 }
 
 fn array<'a>(x: &'a Robj, arg: &str) -> Result<RArray<'a>> {
@@ -216,7 +217,7 @@ fn numbers(v: &[usize]) -> Robj {
 
 fn optional(v: Option<f64>) -> Robj {
     // R's missing number; NaN would say that a computation failed.
-    v.map_or_else(|| extendr_api::Rfloat::na().into(), Robj::from)
+    Robj::from(v.unwrap_or_else(f64::na))
 }
 
 fn list(values: Vec<Robj>) -> Robj {
@@ -233,11 +234,7 @@ fn planned(w: &WeightSpec) -> Robj {
 
 fn weights_list(weights: &Weights<'_>) -> Robj {
     let one = |t: &Tensor<'_>| {
-        named(vec![
-            ("dtype", t.dtype.name().into()),
-            ("ne", numbers(&t.ne)),
-            ("data", Raw::from_bytes(&t.data).into()),
-        ])
+        named(vec![("dtype", t.dtype.name().into()), ("ne", numbers(&t.ne)), ("data", Raw::from_bytes(&t.data).into())])
     };
     let layer = |l: &Vec<Tensor<'_>>| match l.as_slice() {
         [] => list(Vec::new()),

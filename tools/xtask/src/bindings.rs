@@ -66,7 +66,7 @@ fn write_binding(out: &mut String, b: &Binding) {
         let _ = write!(out, "{head} {{\n  {body}\n}}\n");
     } else {
         let _ = write!(out, "{} <- function(", b.name);
-        fill(out, &b.args, "    ", ") {\n");
+        fill(out, &args, "    ", ") {\n");
         out.push_str("  outcome(.Call(\n    ");
         fill(out, &call.split(", ").map(str::to_owned).collect::<Vec<_>>(), "    ", "\n  ))\n}\n");
     }
@@ -81,6 +81,9 @@ mod tests {
         let found = parse("bindings! {\nmod a;\n\n/// Doc.\nfn rs_a_b(x, y) {\n    f(x)\n}\n\nfn rs_a_c() {\n}\n}\n").unwrap();
         assert_eq!(found.len(), 2);
         assert_eq!(found[0], Binding { name: "rs_a_b".into(), args: vec!["x".into(), "y".into()] });
+        let mut out = String::new();
+        write_binding(&mut out, &Binding { name: "rs_a".into(), args: vec!["function".into()] });
+        assert_eq!(out, "\nrs_a <- function(`function`) outcome(.Call(wrap__rs_a, `function`))\n");
         assert!(parse("fn rs_a(x: Robj) -> Robj {\n").is_err());
         let mut out = String::new();
         write_binding(&mut out, &found[0]);

@@ -26,7 +26,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("sgd_params", "Tensor of two numbers, see the details."),
     // Numbers of formulas.
     ("s", "Factor, one number."),
-    ("scale_bias.b", "Number that is added."),
+    ("unary.b", "Tensor: the forward input; for `ggml_scale_bias()` the number that is added."),
     ("negative_slope", "Slope for negative numbers."),
     ("min_val", "Smallest value of the result."),
     ("max_val", "Largest value of the result."),

@@ -64,7 +64,14 @@ fn extent(o: &Operand, scalars: &[u64]) -> Extent {
 }
 
 fn copy(src: &[u8], from: &Desc, dst: &mut [u8], to: &Desc) -> Result<()> {
-    copy_strided(from.dtype.bytes(), &from.ne, src, &from.nb, dst, &to.nb)
+    let (mut ne, mut from_nb, mut to_nb) = (from.ne, from.nb, to.nb);
+    let mut unit = from.dtype.bytes();
+    if from.dtype.block() > 1 {
+        // Blocks of a row lie side by side: copy their bytes.
+        ne[0] = ne[0] / from.dtype.block() * unit;
+        (unit, from_nb[0], to_nb[0]) = (1, 1, 1);
+    }
+    copy_strided(unit, &ne, src, &from_nb, dst, &to_nb)
         .map_err(|e| Error::internal(format!("packing {from:?}: {e}")))
 }
 

@@ -63,16 +63,18 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Checks that each sample of `array`, which messages call `name`, has the shape.
     pub fn new(array: &'a RArray<'a>, shape: &Shape, name: &'a str) -> Result<Rows<'a>> {
-        let (&n, rest) = array
-            .dim
-            .split_first()
-            .ok_or_else(|| Error::argument(name, format!("{name} must be a matrix or an array with samples in rows")))?;
+        let (&n, rest) = array.dim.split_first().ok_or_else(|| {
+            Error::argument(name, format!("{name} must be a matrix or an array with samples in rows"))
+        })?;
         let per_sample = if rest.is_empty() { &[1][..] } else { rest };
         if per_sample != shape.dims() {
             return Err(mismatch(name, per_sample, shape));
         }
         if n.checked_mul(shape.size()) != Some(array.values.len()) {
-            return Err(Error::argument(name, format!("{name} has {} values, its dimensions say otherwise", array.values.len())));
+            return Err(Error::argument(
+                name,
+                format!("{name} has {} values, its dimensions say otherwise", array.values.len()),
+            ));
         }
         if n > i32::MAX as usize {
             return Err(Error::argument(name, format!("{name} has {n} rows, at most {} are possible", i32::MAX)));

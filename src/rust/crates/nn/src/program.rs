@@ -1,8 +1,8 @@
 //! The graphs of a model: one training step, one scored batch, one predicted batch.
 
-use crate::losses::{Compile, Head};
-use crate::layers::Lower;
 use crate::activation::Activation;
+use crate::layers::Lower;
+use crate::losses::{Compile, Head};
 use crate::optim::Trained;
 use crate::shape::Shape;
 use crate::spec::{Model, in_layer};
@@ -154,7 +154,8 @@ impl StepGraph {
         for (i, grad) in grads {
             compile.optimizer.lower(g, &trained[i], grad, settings, gate)?;
         }
-        let masks = graph.nodes().iter().filter(|n| n.op.downcast::<Dropout>().is_some()).map(|n| n.scalars.start).collect();
+        let masks =
+            graph.nodes().iter().filter(|n| n.op.downcast::<Dropout>().is_some()).map(|n| n.scalars.start).collect();
         Ok(StepGraph { graph, weights, moments, settings, x, y, w, index, results: [loss, correct, gate], masks })
     }
 }

@@ -1,7 +1,6 @@
 //! Where programs run, and the programs themselves: compiled once per process, reused by every fit and prediction.
 
-use ggmlr_core::{BufferRef, Cancel, Class, DType, Desc, Device, Error, Result};
-use ggmlr_core::{Binding, buffer};
+use ggmlr_core::{Binding, Buffer, BufferRef, Cancel, Class, DType, Desc, Device, Error, Result};
 use ggmlr_graph::{Graph, Instance, Program, ProgramCache, Run, ValueId};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -129,6 +128,6 @@ impl Runner {
 }
 
 /// Writes numbers to the start of a buffer.
-pub(crate) fn write<T: bytemuck::Pod>(buffer: &dyn buffer::Buffer, values: &[T]) -> Result<()> {
+pub(crate) fn write<T: bytemuck::Pod>(buffer: &dyn Buffer, values: &[T]) -> Result<()> {
     buffer.write(0, bytemuck::cast_slice(values))
 }

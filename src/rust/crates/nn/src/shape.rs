@@ -67,9 +67,9 @@ impl Shape {
     pub fn r_positions(&self) -> Vec<usize> {
         match *self.0.as_slice() {
             [seq, feat] => (0..seq).flat_map(|l| (0..feat).map(move |c| l + seq * c)).collect(),
-            [h, w, c] => (0..c)
-                .flat_map(|k| (0..h).flat_map(move |i| (0..w).map(move |j| i + h * (j + w * k))))
-                .collect(),
+            [h, w, c] => {
+                (0..c).flat_map(|k| (0..h).flat_map(move |i| (0..w).map(move |j| i + h * (j + w * k)))).collect()
+            }
             _ => (0..self.size()).collect(),
         }
     }

@@ -77,7 +77,11 @@ pub(crate) fn positive(config: &Params, name: &str) -> Result<usize> {
     match config.find(name) {
         Some(Param::Numbers(v)) if v.len() == 1 => {
             let x = v[0];
-            if x >= 1.0 && x.fract() == 0.0 && x <= f64::from(i32::MAX) { Ok(x as usize) } else { Err(wrong(x.to_string())) }
+            if x >= 1.0 && x.fract() == 0.0 && x <= f64::from(i32::MAX) {
+                Ok(x as usize)
+            } else {
+                Err(wrong(x.to_string()))
+            }
         }
         Some(Param::Numbers(v)) => Err(wrong(format!("{} numbers", v.len()))),
         Some(Param::Text(s)) => Err(wrong(format!("\"{s}\""))),
@@ -116,7 +120,9 @@ impl Model {
         }
         let inputs: Vec<usize> = (0..layers.len()).filter(|&i| spec.layers[i].inputs.is_empty()).collect();
         if layers.len() <= inputs.len() {
-            return Err(Error::argument("model", "the model has no layers").hint("Add one, for example ggml_layer_dense()."));
+            return Err(
+                Error::argument("model", "the model has no layers").hint("Add one, for example ggml_layer_dense().")
+            );
         }
         if let Some(bad) = spec.outputs.iter().find(|&&o| o >= layers.len()) {
             return Err(Error::internal(format!("output {bad} of {} layers", layers.len())));
@@ -154,10 +160,7 @@ impl Model {
 
     /// What each layer needs and gives.
     pub fn plan(&self) -> Vec<LayerPlan> {
-        self.layers
-            .iter()
-            .map(|l| LayerPlan { shape: l.shape.dims().to_vec(), weights: l.weights.clone() })
-            .collect()
+        self.layers.iter().map(|l| LayerPlan { shape: l.shape.dims().to_vec(), weights: l.weights.clone() }).collect()
     }
 }
 
@@ -189,7 +192,8 @@ fn check_memory(layer: &Placed, memory: Option<u64>) -> Result<()> {
     if fits && layer.weights.iter().all(|w| elements(w) <= MAX_ELEMENTS) {
         return Ok(());
     }
-    let gb = |bytes: f64| if bytes < 10e9 { format!("{:.1} GB", bytes / 1e9) } else { format!("{:.0} GB", bytes / 1e9) };
+    let gb =
+        |bytes: f64| if bytes < 10e9 { format!("{:.1} GB", bytes / 1e9) } else { format!("{:.0} GB", bytes / 1e9) };
     let need = gb(bytes);
     let mut e = Error::new(Kind::Memory, format!("layer '{}' needs {need} for its weights", layer.name))
         .hint("Training takes four times as much. Make the layer or its input smaller.");

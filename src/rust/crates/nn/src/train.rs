@@ -18,7 +18,9 @@ pub enum Status {
     Done,
     Interrupted,
     /// Loss or gradient of this batch (counted from 0 in the order) is not finite; the weights are those before it.
-    NonFinite { batch: usize },
+    NonFinite {
+        batch: usize,
+    },
 }
 
 /// What the batches of one call gave.

@@ -12,7 +12,13 @@ fn shapes(c: &Chain) -> Vec<Vec<usize>> {
 
 #[test]
 fn layers_know_their_shapes_and_weights() {
-    let c = Chain::new(&[4, 6, 2]).layer("batch_norm").layer("flatten").dense(5, "relu").dropout(0.1).layer("rms_norm").dense(3, "softmax");
+    let c = Chain::new(&[4, 6, 2])
+        .layer("batch_norm")
+        .layer("flatten")
+        .dense(5, "relu")
+        .dropout(0.1)
+        .layer("rms_norm")
+        .dense(3, "softmax");
     assert_eq!(shapes(&c), [vec![4, 6, 2], vec![4, 6, 2], vec![48], vec![5], vec![5], vec![5], vec![3]]);
     let plan = Model::new(&c.0, None).unwrap().plan();
     let ne = |l: usize, w: usize| plan[l].weights[w].ne.clone();
@@ -69,7 +75,9 @@ fn weights_that_do_not_fit_are_refused() {
 fn bad_data_is_named() {
     let c = Chain::new(&[4]).dense(1, "linear");
     let try_fit = |d: &Data<'_>| {
-        ggmlr_nn::Trainer::new(&c.0, &c.weights(1), compile("mse", "adam"), d, None, 32, 0, rt()).map(|_| ()).unwrap_err()
+        ggmlr_nn::Trainer::new(&c.0, &c.weights(1), compile("mse", "adam"), d, None, 32, 0, rt())
+            .map(|_| ())
+            .unwrap_err()
     };
     let y = Matrix::random(&[64, 1], 2);
     assert_eq!(try_fit(&data(&Matrix::random(&[64, 6], 1), &y)).message(), "x: expected 4 columns, got 6");
@@ -229,4 +237,51 @@ fn normalisations_train() {
             assert!(epoch(&mut t, 0.01).loss_sum < 0.5 * first, "{kind} {dims:?}");
         }
     }
+}
+
+#[test]
+fn sequences_are_trained_and_scored_by_position() {
+    let mut config = Params::new().with("units", 2.0);
+    config.set("time_distributed", Param::Flag(true));
+    config.set("activation", Param::Text("softmax".into()));
+    let c = Chain::new(&[3, 2]).push("dense", config);
+    let (_, w) = identity(2, "softmax");
+    let (n, seq) = (5, 3);
+    let x = Matrix::random(&[n, seq, 2], 1);
+    let at = |m: &Matrix, i: usize, s: usize, k: usize| m.values[i + n * (s + seq * k)];
+    // Positions where the first feature is the larger one belong to class 0, except in the last sample.
+    let class = |i: usize, s: usize| usize::from((at(&x, i, s, 0) <= at(&x, i, s, 1)) != (i == 4));
+    let mut y = Matrix::new(&[n, seq, 2], vec![0.0; n * seq * 2]);
+    for (i, s) in (0..n).flat_map(|i| (0..seq).map(move |s| (i, s))) {
+        y.values[i + n * (s + seq * class(i, s))] = 1.0;
+    }
+    let weight = Matrix::new(&[n], vec![1.0, 2.0, 0.5, 0.0, 3.0]);
+    let mut want = 0.0;
+    for (i, s) in (0..n).flat_map(|i| (0..seq).map(move |s| (i, s))) {
+        let (a, b) = (at(&x, i, s, 0), at(&x, i, s, 1));
+        let p = [a, b][class(i, s)].exp() / (a.exp() + b.exp());
+        want -= weight.values[i] * p.ln() / (n * seq) as f64;
+    }
+    let mut d = data(&x, &y);
+    d.weights = Some(weight.array());
+    let score = evaluate(&c, &w, compile("crossentropy", "adam"), &d, 2);
+    assert!((score.loss - want).abs() < 1e-6, "{} {want}", score.loss);
+    assert_eq!(score.accuracy, Some(0.8));
+    let mut t = trainer(&c, &w, compile("crossentropy", "sgd"), &d, 5, 0);
+    let s = epoch(&mut t, 0.0);
+    assert!((s.loss_sum / 5.0 - want).abs() < 1e-6);
+    assert!((s.correct.unwrap() - 4.0).abs() < 1e-9);
+    let p = predict(&c, &w, &x, 2).unwrap();
+    assert_eq!(p.dim, [n, seq, 2]);
+    let (a, b) = (at(&x, 3, 1, 0), at(&x, 3, 1, 1));
+    assert!((p.data[3 + n * (1 + seq)] - b.exp() / (a.exp() + b.exp())).abs() < 1e-6);
+}
+
+#[test]
+fn many_rows_arrive_in_order() {
+    // More than one piece of the conversion.
+    let (c, w) = identity(7, "linear");
+    let x = Matrix::random(&[20_001, 7], 1);
+    let p = predict(&c, &w, &x, 1000).unwrap();
+    assert!(p.data.iter().zip(&x.values).all(|(p, x)| (p - x).abs() < 1e-6));
 }

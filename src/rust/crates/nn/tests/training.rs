@@ -288,8 +288,7 @@ fn validation_is_scored_with_the_present_weights() {
     let (xv, yv) = (Matrix::random(&[7, 2], 3), Matrix::random(&[7, 1], 4));
     let c = Chain::new(&[2]).dense(1, "linear");
     let how = compile("mse", "adam");
-    let mut t =
-        Trainer::new(&c.0, &c.weights(3), how, &data(&x, &y), Some(&data(&xv, &yv)), 4, 0, rt()).unwrap();
+    let mut t = Trainer::new(&c.0, &c.weights(3), how, &data(&x, &y), Some(&data(&xv, &yv)), 4, 0, rt()).unwrap();
     let before = t.validate(&Cancel::new()).unwrap();
     epoch(&mut t, 0.1);
     let after = t.validate(&Cancel::new()).unwrap();

@@ -8,6 +8,9 @@ use ggmlr_graph::{Producer, Tape};
 use ggmlr_ops::{Call, registry};
 use smallvec::{SmallVec, smallvec};
 
+/// What a result looks like and, unless it gets memory of its own, whose it shares and from which byte on.
+type Place = (Desc, Option<(Key, usize)>);
+
 /// Byte at which a view starts in its source.
 fn view_offset(op: &OpRef) -> usize {
     let mut words = Vec::new();
@@ -51,7 +54,7 @@ impl Session {
         let x: SmallVec<[Desc; 4]> = src.iter().map(|k| Ok(self.tensor(*k)?.desc)).collect::<Result<_>>()?;
         let descs = op.infer(&x)?;
         let effects = op.effects();
-        let mut places: SmallVec<[(Desc, Option<(Key, usize)>); 1]> = descs.iter().map(|d| (*d, None)).collect();
+        let mut places: SmallVec<[Place; 1]> = descs.iter().map(|d| (*d, None)).collect();
         let place = |i: usize, shift: usize| -> Result<Option<(Key, usize)>> {
             let t = self.tensor(src[i])?;
             Ok(Some((t.root, t.offset + shift)))
@@ -82,7 +85,7 @@ impl Session {
         op: OpRef,
         src: &[Key],
         into: Option<usize>,
-        places: &[(Desc, Option<(Key, usize)>)],
+        places: &[Place],
     ) -> Result<SmallVec<[Key; 1]>> {
         let promise = self.promise(ctx)?;
         let placed = |root: Option<(Key, usize)>| Placed {

@@ -3,20 +3,22 @@
 /// While it lives, arithmetic on this thread flushes denormal results and operands to zero. Not for conversions, copies,
 /// integer or f64 kernels.
 ///
+/// A thread started meanwhile inherits the mode and keeps it: start threads before.
+///
 /// Rust's documentation reserves the control register to its default state, because the compiler may calculate constants
 /// under the assumption of it. What can differ here is whether a denormal intermediate counts as zero, which is what
 /// a user of the guard has asked for.
 #[derive(Debug)]
 pub struct FlushDenormals {
-    former: Control,
+    former: register::Control,
     /// The state belongs to a thread, so the guard must not move to another.
     _thread: std::marker::PhantomData<*const ()>,
 }
 
 impl FlushDenormals {
     pub fn new() -> FlushDenormals {
-        let former = read();
-        write(former | FLUSH);
+        let former = register::read();
+        register::write(former | register::FLUSH);
         FlushDenormals { former, _thread: std::marker::PhantomData }
     }
 }
@@ -30,68 +32,71 @@ impl Default for FlushDenormals {
 impl Drop for FlushDenormals {
     fn drop(&mut self) {
         // Only our bits: exception flags raised meanwhile stay.
-        write((read() & !FLUSH) | (self.former & FLUSH));
+        register::write((register::read() & !register::FLUSH) | (self.former & register::FLUSH));
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-type Control = u32;
-/// MXCSR: flush to zero and denormals are zero.
-#[cfg(target_arch = "x86_64")]
-const FLUSH: Control = (1 << 15) | (1 << 6);
+/// MXCSR.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod register {
+    pub(super) type Control = u32;
 
-#[cfg(target_arch = "x86_64")]
-fn read() -> Control {
-    let mut control: Control = 0;
-    // SAFETY: stores the register to a local variable.
-    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut control, options(nostack, preserves_flags)) };
-    control
+    /// Flush to zero and denormals are zero.
+    pub(super) const FLUSH: Control = (1 << 15) | (1 << 6);
+
+    pub(super) fn read() -> Control {
+        let mut control: Control = 0;
+        // SAFETY: stores the register to a local variable.
+        unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut control, options(nostack, preserves_flags)) };
+        control
+    }
+
+    pub(super) fn write(control: Control) {
+        // SAFETY: `control` came from `read` but for the two flush bits, which every x86-64 processor has.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &control, options(nostack, preserves_flags)) };
+    }
 }
 
-#[cfg(target_arch = "x86_64")]
-fn write(control: Control) {
-    // SAFETY: `control` came from `read` but for the two flush bits, which every x86-64 processor has.
-    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &control, options(nostack, preserves_flags)) };
+/// FPCR.
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod register {
+    pub(super) type Control = u64;
+
+    /// Flush to zero, operands and results.
+    pub(super) const FLUSH: Control = 1 << 24;
+
+    pub(super) fn read() -> Control {
+        let control: Control;
+        // SAFETY: reads a register that user code may read.
+        unsafe { std::arch::asm!("mrs {}, fpcr", out(reg) control, options(nomem, nostack, preserves_flags)) };
+        control
+    }
+
+    pub(super) fn write(control: Control) {
+        // SAFETY: `control` came from `read` but for the flush bit.
+        unsafe { std::arch::asm!("msr fpcr, {}", in(reg) control, options(nostack, preserves_flags)) };
+    }
 }
-
-#[cfg(target_arch = "aarch64")]
-type Control = u64;
-/// FPCR: flush to zero, for f32 and f64.
-#[cfg(target_arch = "aarch64")]
-const FLUSH: Control = 1 << 24;
-
-#[cfg(target_arch = "aarch64")]
-fn read() -> Control {
-    let control: Control;
-    // SAFETY: reads a register that user code may read.
-    unsafe { std::arch::asm!("mrs {}, fpcr", out(reg) control, options(nomem, nostack, preserves_flags)) };
-    control
-}
-
-#[cfg(target_arch = "aarch64")]
-fn write(control: Control) {
-    // SAFETY: `control` came from `read` but for the flush bit.
-    unsafe { std::arch::asm!("msr fpcr, {}", in(reg) control, options(nostack, preserves_flags)) };
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-type Control = u32;
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const FLUSH: Control = 0;
 
 /// Other machines keep their denormals.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn read() -> Control {
-    0
-}
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod register {
+    pub(super) type Control = u32;
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn write(_control: Control) {}
+    pub(super) const FLUSH: Control = 0;
+
+    pub(super) fn read() -> Control {
+        0
+    }
+
+    pub(super) fn write(_: Control) {}
+}
 
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 mod tests {
     use super::*;
     use std::hint::black_box;
+    use std::sync::mpsc;
 
     fn halved_smallest() -> f32 {
         black_box(f32::MIN_POSITIVE) * black_box(0.5)
@@ -99,7 +104,7 @@ mod tests {
 
     #[test]
     fn flushes_and_restores() {
-        let before = read();
+        let before = register::read();
         assert!(halved_smallest() > 0.0);
         {
             let _outer = FlushDenormals::new();
@@ -111,13 +116,18 @@ mod tests {
             assert_eq!(halved_smallest(), 0.0);
         }
         assert!(halved_smallest() > 0.0);
-        assert_eq!(read() & FLUSH, before & FLUSH);
+        assert_eq!(register::read() & register::FLUSH, before & register::FLUSH);
     }
 
     #[test]
     fn another_thread_is_untouched() {
+        let (go, wait) = mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            let _ = wait.recv();
+            halved_smallest()
+        });
         let _guard = FlushDenormals::new();
-        let other = std::thread::spawn(halved_smallest).join();
-        assert!(other.is_ok_and(|value| value > 0.0));
+        drop(go);
+        assert!(other.join().is_ok_and(|value| value > 0.0));
     }
 }

@@ -17,11 +17,17 @@ impl Input {
         match text(config, "dtype")?.unwrap_or("float32") {
             "float32" => {}
             "int32" => {
-                return Err(Error::new(Kind::Unsupported, "dtype \"int32\" needs an embedding layer, which this version lacks")
-                    .arg("dtype"));
+                return Err(Error::new(
+                    Kind::Unsupported,
+                    "dtype \"int32\" needs an embedding layer, which this version lacks",
+                )
+                .arg("dtype"));
             }
             other => {
-                return Err(Error::argument("dtype", format!("dtype must be \"float32\" or \"int32\", got \"{other}\"")));
+                return Err(Error::argument(
+                    "dtype",
+                    format!("dtype must be \"float32\" or \"int32\", got \"{other}\""),
+                ));
             }
         }
         Ok(Input { shape: Shape::new(config.get("shape")?)? })

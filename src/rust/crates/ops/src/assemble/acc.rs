@@ -90,7 +90,8 @@ pub fn entry() -> Entry {
         r: Vec::new(),
         inputs: &["a", "b"],
         title: "Add a tensor into a region of another".into(),
-        details: "A copy of `a` to which the elements of `b` are added in the region that `ggml_set()` describes, f32."
+        details: "A copy of `a` to which the elements of `b` are added in the region that `ggml_set()` describes, \
+                  f32."
             .into(),
         topic: "assembly",
         example: "".into(),

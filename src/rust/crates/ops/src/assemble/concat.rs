@@ -208,10 +208,9 @@ pub fn entry() -> Entry {
         r: vec!["ggml_concat(ctx, a, b, dim = 0)".into()],
         inputs: &["a", "b"],
         title: "Join two tensors".into(),
-        details:
-            "`a` and `b` one after the other along dimension `dim`, 0 to 3: extents `n` and `m` become `n + m`. All \
-                  other extents and the types must be equal."
-                .into(),
+        details: "`a` and `b` one after the other along dimension `dim`, 0 to 3: extents `n` and `m` become `n + m`. \
+                  All other extents and the types must be equal."
+            .into(),
         topic: "assembly",
         example: "ctx <- ggml_init()\n\
                   a <- ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 2, 2)\n\

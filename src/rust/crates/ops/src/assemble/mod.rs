@@ -75,6 +75,26 @@ pub(crate) fn slice(g: &mut Grad<'_>, dy: Val, start: &[usize; MAX_DIMS], like: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ggmlr_core::{Kind, Op, Scalar};
+
+    #[test]
+    fn blocks_are_refused() {
+        let d = |t, n| Desc::new(t, &[n]).unwrap();
+        let (a, i) = (d(DType::Q4_0, 64), d(DType::I32, 1));
+        let ops: [(&dyn Op, &[Desc]); 5] = [
+            (&Set { nb: vec![], offset: Scalar(0) }, &[a, a]),
+            (&Pad { lp: vec![], rp: vec![32] }, &[a]),
+            (&PadReflect1d { p0: 1, p1: 0 }, &[a]),
+            (&Roll::new(&[1]), &[a]),
+            (&SetRows {}, &[a, a, i]),
+        ];
+        for (op, x) in ops {
+            let e = op.infer(x).unwrap_err();
+            assert_eq!((e.kind(), e.arg_name()), (Kind::DType, Some("a")), "{}", op.name());
+        }
+        // Joined they can be: rows are whole blocks.
+        assert_eq!(Concat { dim: 0 }.infer(&[a, a]).unwrap()[0].ne[0], 128);
+    }
 
     #[test]
     fn plain_types_are_those_without_blocks() {

@@ -83,7 +83,7 @@ pub fn from_call(c: &Call<'_>) -> Result<(Vec<usize>, usize)> {
     };
     let elements = |name: &str, bytes: usize| {
         let size = a.dtype.bytes();
-        if bytes % size == 0 {
+        if bytes.is_multiple_of(size) {
             return Ok(bytes / size);
         }
         let text = format!("{name} must be a multiple of {size} bytes, the size of {}, got {bytes}", a.dtype);

@@ -85,15 +85,16 @@ pub fn entry() -> Entry {
         r: vec!["ggml_arange(ctx, start, stop, step = 1)".into()],
         inputs: &[],
         title: "Sequence of numbers".into(),
-        details: "`start`, `start + step`, ... up to but without `stop`: `ceil((stop - start) / step)` numbers, f32, which must be at \
-                  least one. A negative `step` counts down."
+        details: "`start`, `start + step`, ... up to but without `stop`: `ceil((stop - start) / step)` numbers, f32, \
+                  which must be at least one. A negative `step` counts down."
             .into(),
         topic: "matrix",
         example: "".into(),
         make: |c: &Call<'_>| {
             let number = |name| c.params.get::<f64>(name);
             let dtype = if c.params.find("dtype").is_some() { c.params.get("dtype")? } else { DType::F32 };
-            Ok(Arc::new(ARange { start: number("start")?, stop: number("stop")?, step: number("step")?, dtype }) as OpRef)
+            Ok(Arc::new(ARange { start: number("start")?, stop: number("stop")?, step: number("step")?, dtype })
+                as OpRef)
         },
         cases,
     }

@@ -129,8 +129,8 @@ pub fn entry() -> Entry {
         r: Vec::new(),
         inputs: &["a"],
         title: "Sum over chosen dimensions".into(),
-        details: "Sums `a`, f32, over the dimensions `axes`, in ggml order. Their extents become 1 with `keepdim` and are left out \
-                  without; a result without dimensions is `[1]`."
+        details: "Sums `a`, f32, over the dimensions `axes`, in ggml order. Their extents become 1 with `keepdim` \
+                  and are left out without; a result without dimensions is `[1]`."
             .into(),
         topic: "reduction",
         example: "".into(),

@@ -1,5 +1,7 @@
 //! Normalisation along the innermost dimension.
 
+pub mod group_norm;
+pub mod l2_norm;
 pub mod layer_norm;
 pub mod rms_norm;
 pub(crate) mod row;
@@ -17,6 +19,10 @@ pub fn entries() -> Vec<Entry> {
         layer_norm::back_entry(),
         soft_max::entry(),
         soft_max::back_entry(),
+        group_norm::entry(),
+        group_norm::back_entry(),
+        l2_norm::entry(),
+        l2_norm::back_entry(),
     ]
 }
 

@@ -131,9 +131,9 @@ pub fn entry() -> Entry {
         r: vec!["ggml_argsort(ctx, a, order = GGML_SORT_ORDER_ASC)".into()],
         inputs: &["a"],
         title: "Order of the elements of each row".into(),
-        details: "0-based positions that sort each row of `a`, up with `GGML_SORT_ORDER_ASC`, down with `GGML_SORT_ORDER_DESC`. Equal \
-                  elements keep their order and NaN comes last, both ways. `a`: `[n, ...]`, f32 or i32; the result has its \
-                  shape, I32. No gradient flows."
+        details: "0-based positions that sort each row of `a`, up with `GGML_SORT_ORDER_ASC`, down with \
+                  `GGML_SORT_ORDER_DESC`. Equal elements keep their order and NaN comes last, both ways. `a`: `[n, \
+                  ...]`, f32 or i32; the result has its shape, I32. No gradient flows."
             .into(),
         topic: "ordering",
         example: "ctx <- ggml_init()\n\

@@ -117,9 +117,9 @@ pub fn entry() -> Entry {
         r: vec!["ggml_top_k(ctx, a, k)".into()],
         inputs: &["a"],
         title: "Positions of the largest elements of each row".into(),
-        details: "0-based positions of the `k` largest elements of each row of `a`, the largest first; of equal ones those that \
-                  come first. NaN counts as smaller than everything. `a`: `[n, ...]`, f32 or i32, `k` from 1 to `n`; the \
-                  result is `[k, ...]`, I32. No gradient flows."
+        details: "0-based positions of the `k` largest elements of each row of `a`, the largest first; of equal ones \
+                  those that come first. NaN counts as smaller than everything. `a`: `[n, ...]`, f32 or i32, `k` \
+                  from 1 to `n`; the result is `[k, ...]`, I32. No gradient flows."
             .into(),
         topic: "ordering",
         example: "".into(),

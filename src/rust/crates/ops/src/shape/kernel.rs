@@ -224,3 +224,47 @@ pub fn to_real<T: Real>(pool: &dyn Pool, from: DType, bytes: &[u8]) -> Result<Ve
     convert(pool, from, bytes, T::TYPE, bytemuck::cast_slice_mut(&mut out))?;
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ggmlr_core::Serial;
+
+    /// The shapes of the table are too small for more than one part.
+    #[test]
+    fn parts_cover_the_result() {
+        let d = Desc::new(DType::I32, &[40, 30, 20, 10]).unwrap();
+        let values: Vec<i32> = (0..d.len() as i32).collect();
+        for axes in [[3, 2, 1, 0], [0, 2, 1, 3], [1, 0, 2, 3], [2, 3, 0, 1]] {
+            let mut x = d;
+            for (to, &from) in axes.iter().enumerate() {
+                (x.ne[to], x.nb[to]) = (d.ne[from], d.nb[from]);
+            }
+            let mut y = vec![0_i32; d.len()];
+            let from = bytemuck::cast_slice(&values);
+            same_type(&Serial, &x, from, &x.contiguous(), bytemuck::cast_slice_mut(&mut y)).unwrap();
+            for (i, &v) in y.iter().enumerate() {
+                let (mut left, mut at) = (i, 0);
+                for k in 0..4 {
+                    at += left % x.ne[k] * x.nb[k];
+                    left /= x.ne[k];
+                }
+                assert_eq!(v as usize, at / 4, "{axes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_blocks_are_copied_whole() {
+        let d = Desc::new(DType::Q4_0, &[64, 3, 2]).unwrap();
+        let bytes: Vec<u8> = (0..d.bytes()).map(|i| i as u8).collect();
+        let mut x = d;
+        x.ne.swap(1, 2);
+        x.nb.swap(1, 2);
+        let mut y = vec![0; d.bytes()];
+        same_type(&Serial, &x, &bytes, &x.contiguous(), &mut y).unwrap();
+        let row = 36;
+        assert_eq!(y[row..2 * row], bytes[3 * row..4 * row]);
+        assert_eq!(y[2 * row..3 * row], bytes[row..2 * row]);
+    }
+}

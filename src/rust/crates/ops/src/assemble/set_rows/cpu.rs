@@ -3,8 +3,8 @@
 use super::check_index;
 use crate::assemble::NS;
 use crate::assemble::rows::RowStarts;
-use ggmlr_core::pool::rows;
 use ggmlr_core::call::cast;
+use ggmlr_core::pool::rows;
 use ggmlr_core::{CpuCall, DType, Desc, Error, MAX_DIMS, Result};
 use ggmlr_simd::copy;
 

@@ -42,7 +42,7 @@ fn check_indices(an: &str, a: &Desc, c: &Desc) -> Result<()> {
         let text = format!("c must be i32 or i64, got {}", c.dtype);
         return Err(Error::dtype(text).arg("c").expected("i32 or i64").got(c.dtype.name()));
     }
-    let fits = |d: usize| if c.ne[d] == 0 { a.ne[d + 1] == 0 } else { a.ne[d + 1] % c.ne[d] == 0 };
+    let fits = |d: usize| a.ne[d + 1].is_multiple_of(c.ne[d]);
     if (1..MAX_DIMS - 1).all(fits) && c.ne[MAX_DIMS - 1] == 1 {
         return Ok(());
     }

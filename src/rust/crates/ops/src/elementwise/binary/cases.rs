@@ -11,6 +11,8 @@ const SHAPES: &[(&[usize], &[usize], &str)] = &[
     (&[1025, 3], &[1025], "row over rows"),
     (&[3, 700], &[3], "short row over rows"),
     (&[33, 7], &[1, 7], "number per row"),
+    (&[70, 3], &[1, 3], "number per long row"),
+    (&[70, 2, 3], &[70, 1, 3], "long rows in a pattern"),
     (&[5, 4, 3], &[1], "one number"),
     (&[6, 5, 4, 3], &[1, 1, 4], "number per plane"),
     (&[6, 4, 2, 2], &[3, 2], "tiles"),

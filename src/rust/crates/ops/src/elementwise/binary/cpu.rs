@@ -36,7 +36,14 @@ fn forward_as<T: Real>(id: BinaryId, call: &mut CpuCall<'_>) -> Result<()> {
     };
     let y = call.out::<T>(0)?;
     match (&runs[..], b) {
-        ([] | [Run { own: true, .. }], b) => flat(id, call.pool, a, b, y),
+        ([] | [Run { own: true, .. }], Some(b)) => rows(call.pool, y, 1, NS, |first, y| {
+            let at = first..first + y.len();
+            row(id, a.map(|a| &a[at.clone()]), &b[at], y);
+        }),
+        ([] | [Run { own: true, .. }], None) => {
+            let a = a.ok_or_else(|| Error::internal("both sources are in place"))?;
+            rows(call.pool, y, 1, NS, |first, y| T::binary_inplace_b(id, &a[first..first + y.len()], y));
+        }
         (_, None) => return Err(Error::internal("source 1 is in place, but repeats")),
         ([Run { own: false, .. }], Some(b)) => {
             rows(call.pool, y, 1, NS, |first, y| number(id, a.map(|a| &a[first..first + y.len()]), b[0], y));
@@ -85,25 +92,6 @@ fn short_rows<T: Real>(id: BinaryId, pool: &dyn Pool, a: Option<&[T]>, b: &[T], 
     });
 }
 
-/// Both operands element by element; either may lie in the result, or both.
-fn flat<T: Real>(id: BinaryId, pool: &dyn Pool, a: Option<&[T]>, b: Option<&[T]>, y: &mut [T]) {
-    rows(pool, y, 1, NS, |first, y| {
-        let at = first..first + y.len();
-        match (a, b) {
-            (a, Some(b)) => row(id, a.map(|a| &a[at.clone()]), &b[at], y),
-            (Some(a), None) => T::binary_inplace_b(id, &a[at], y),
-            (None, None) => {
-                let mut copy = [T::of(0.0); PIECE];
-                for y in y.chunks_mut(PIECE) {
-                    let b = &mut copy[..y.len()];
-                    b.copy_from_slice(y);
-                    T::binary_inplace(id, y, b);
-                }
-            }
-        }
-    });
-}
-
 /// `y = a op b`, where `a` lies in `y` when it is not given.
 fn row<T: Real>(id: BinaryId, a: Option<&[T]>, b: &[T], y: &mut [T]) {
     match a {
@@ -116,5 +104,24 @@ fn number<T: Real>(id: BinaryId, a: Option<&[T]>, b: T, y: &mut [T]) {
     match a {
         Some(a) => T::binary_scalar_b(id, a, b, y),
         None => T::binary_scalar_b_inplace(id, y, b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ggmlr_core::{DType, Desc, Dst, Serial};
+    use smallvec::smallvec;
+
+    /// Only a memory plan puts the result into the memory of the second source.
+    #[test]
+    fn result_in_the_memory_of_b() {
+        let d = Desc::new(DType::F32, &[3]).unwrap();
+        let (a, mut y) = ([10.0_f32, 20.0, 30.0], [1.0_f32, 2.0, 3.0]);
+        let a = Src::Data { desc: &d, bytes: bytemuck::cast_slice(&a) };
+        let src = smallvec![a, Src::InPlace { desc: &d, result: 0 }];
+        let dst = smallvec![Dst { desc: &d, bytes: bytemuck::cast_slice_mut(&mut y) }];
+        forward(BinaryId::Sub, &mut CpuCall { src, dst, scalars: &[], pool: &Serial }).unwrap();
+        assert_eq!(y, [9.0, 18.0, 27.0]);
     }
 }

@@ -148,9 +148,9 @@ pub fn entry() -> Entry {
         ],
         inputs: &["a"],
         title: "Normalisation of groups of channels to mean 0 and variance 1".into(),
-        details: "`y = (x - mean) / sqrt(var + eps)` over all elements of a group of channels, with the population variance. `a`: \
-                  `[W, H, C, N]`, f32; groups have `ceil(C / n_groups)` channels, the last one may have fewer; the result has \
-                  the shape of `a`. Source: Wu and He (2018), without gain and bias."
+        details: "`y = (x - mean) / sqrt(var + eps)` over all elements of a group of channels, with the population \
+                  variance. `a`: `[W, H, C, N]`, f32; groups have `ceil(C / n_groups)` channels, the last one may \
+                  have fewer; the result has the shape of `a`. Source: Wu and He (2018), without gain and bias."
             .into(),
         topic: "normalisation",
         example: "".into(),

@@ -119,8 +119,8 @@ pub fn entry() -> Entry {
         r: vec!["ggml_l2_norm(ctx, a, eps = 1e-05)".into(), "ggml_l2_norm_inplace(ctx, a, eps = 1e-05)".into()],
         inputs: &["a"],
         title: "Rows scaled to length 1".into(),
-        details: "`y = x / max(sqrt(sum(x^2)), eps)` over dimension 0; a row of zeros stays zero. `a`: `[n, ...]`, f32; the result \
-                  has its shape."
+        details: "`y = x / max(sqrt(sum(x^2)), eps)` over dimension 0; a row of zeros stays zero. `a`: `[n, ...]`, \
+                  f32; the result has its shape."
             .into(),
         topic: "normalisation",
         example: "".into(),
