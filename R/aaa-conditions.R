@@ -129,9 +129,10 @@ interrupt_again <- function(call) {
     list(message = "interrupted", call = call)
   )
   signalCondition(cnd)
-  # Nobody caught it.
+  # Nobody caught it: back to the prompt, or the end of a script, as R does.
   if (interactive()) invokeRestart("abort")
-  quit(save = "no", status = 130L, runLast = FALSE)
+  writeLines("Execution halted", stderr())
+  quit(save = "no", status = 1L, runLast = FALSE)
 }
 
 `%||%` <- function(x, y) if (is.null(x)) y else x

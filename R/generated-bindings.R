@@ -96,8 +96,8 @@ rs_diag_fail <- function(kind, message) {
   outcome(.Call(wrap__rs_diag_fail, kind, message))
 }
 
-rs_graph_op <- function(ctx, function, inputs, params) {
-  outcome(.Call(wrap__rs_graph_op, ctx, function, inputs, params))
+rs_graph_op <- function(ctx, fun, inputs, params) {
+  outcome(.Call(wrap__rs_graph_op, ctx, fun, inputs, params))
 }
 
 rs_graph_build <- function(ctx, tensor, graph_size) {

@@ -178,11 +178,6 @@ nn_engine_compilation <- function(model) {
 # Every layer learns its output shape, and its weights if they do not fit.
 nn_plan_layers <- function(model) {
   plan <- rs_nn_plan(nn_spec(model))
-  # First all sizes, then the drawing: a layer that is too large must not leave
-  # the user waiting for the others.
-  for (i in seq_along(model$layers)) {
-    nn_check_size(model$layers[[i]]$name, plan[[i + 1L]]$weights)
-  }
   for (i in seq_along(model$layers)) {
     wanted <- plan[[i + 1L]]$weights
     layer <- model$layers[[i]]
@@ -223,9 +218,7 @@ nn_draw_raw <- function(w, size, piece = 2^22) {
   draw <- function(n) {
     switch(w$init,
       uniform = stats::runif(n, -w$limit, w$limit),
-      constant = rep(w$value, n),
-      zeros = numeric(n),
-      ones = rep(1, n)
+      constant = rep(w$value, n)
     )
   }
   if (size <= piece) return(nn_pack(draw(size)))
@@ -240,33 +233,3 @@ nn_draw_raw <- function(w, size, piece = 2^22) {
 }
 
 nn_pack <- function(values) writeBin(as.double(values), raw(), size = 4L, endian = "little")
-
-nn_unpack <- function(weight) {
-  readBin(weight$data, "double", prod(weight$ne), size = 4L, endian = "little")
-}
-
-# Training keeps weights, gradients and two moments.
-nn_check_size <- function(name, wanted) {
-  sizes <- vapply(wanted, function(w) prod(as.double(w$ne)), numeric(1L))
-  bytes <- 4 * sum(sizes)
-  limit <- nn_memory_limit()
-  if (any(sizes > .Machine$integer.max) || bytes > limit) {
-    nn_abort("memory", paste0(
-      "Layer \"", name, "\" needs ", nn_show_bytes(bytes), " for its weights; ",
-      if (bytes > limit) {
-        paste0(nn_show_bytes(limit), " of memory are available.")
-      } else {
-        "one weight may hold at most 2^31 - 1 values."
-      }
-    ), arg = "model")
-  }
-}
-
-# Bytes that Linux can still give; elsewhere only the size limit applies.
-nn_memory_limit <- function() {
-  path <- "/proc/meminfo"
-  if (!file.exists(path)) return(Inf)
-  line <- grep("^MemAvailable:", readLines(path, warn = FALSE), value = TRUE)
-  kb <- suppressWarnings(as.numeric(gsub("[^0-9]", "", line)))
-  if (length(kb) == 1L && !is.na(kb)) kb * 1024 else Inf
-}

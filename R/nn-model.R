@@ -62,9 +62,13 @@ nn_weights <- function(model) {
   }))
 }
 
+# Extents are integers in the object, whatever the engine counts with.
 nn_set_weights <- function(model, weights) {
   for (i in seq_along(model$layers)) {
-    model$layers[[i]]$weights <- weights[[i + 1L]]
+    model$layers[[i]]$weights <- lapply(weights[[i + 1L]], function(w) {
+      w$ne <- as.integer(w$ne)
+      w
+    })
   }
   model
 }

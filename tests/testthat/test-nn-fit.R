@@ -69,7 +69,7 @@ test_that("D6: the row after the last full batch changes the fit, and rows are s
     set.seed(1)
     model <- ggml_model_sequential() |> ggml_layer_dense(3, "softmax", input_shape = 4)
     model <- suppressMessages(ggml_compile(model))
-    fitted <- ggml_fit(model, x, iris$Species, epochs = 100, batch_size = 8, verbose = 0,
+    fitted <- ggml_fit(model, x, iris$Species, epochs = 200, batch_size = 8, verbose = 0,
       shuffle = shuffle
     )
     ggml_evaluate(fitted, x, iris$Species)$accuracy

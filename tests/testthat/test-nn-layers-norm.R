@@ -65,7 +65,7 @@ test_that("models with norms train, gamma and beta included", {
     model <- ggml_model_sequential() |> ggml_layer_dense(8, input_shape = 4)
     model <- layer(model) |> ggml_layer_dense(3, activation = "softmax")
     model <- suppressMessages(ggml_compile(model))
-    fitted <- ggml_fit(model, d$x, d$y, epochs = 60, verbose = 0)
+    fitted <- ggml_fit(model, d$x, d$y, epochs = 80, batch_size = 4, verbose = 0)
     expect_gt(ggml_evaluate(fitted, d$x, d$y)$accuracy, 0.9)
     expect_false(all(nn_values(fitted, 2)$gamma == 1))
     expect_false(all(nn_values(fitted, 2)$beta == 0))

@@ -61,14 +61,8 @@ fn rs_context_set_no_alloc(ctx, no_alloc) {
 /// The tensor made after another one; after NULL, the first one. NULL at the end.
 fn rs_context_next(ctx, tensor) {
     let key = decode::context(ctx, "ctx")?;
-    let after = if tensor.is_null() { None } else { Some(decode::tensor(tensor, "tensor")?) };
-    let next = state::with(|s| {
-        let all = s.tensors_of(key)?;
-        let Some(after) = after else { return Ok(all.first().copied()) };
-        let at = all.iter().position(|k| *k == after);
-        s.tensor(after)?;
-        Ok(at.and_then(|at| all.get(at + 1)).copied())
-    })?;
+    let after = decode::given(tensor).map(|t| decode::tensor(t, "tensor")).transpose()?;
+    let next = state::with(|s| s.tensor_after(key, after))?;
     Ok(next.map_or_else(|| ().into(), |k| handles::make(Thing::Tensor, k, Some(ctx))))
 }
 

@@ -3,7 +3,7 @@
 use crate::handles::{self, Thing};
 use crate::outcome::names_of;
 use extendr_api::scalar::Rbool;
-use extendr_api::{AsStrIter, CanBeNA, Length, List, Robj, Rtype, Types};
+use extendr_api::{CanBeNA, Conversions, Length, List, Robj, Rtype, Types};
 use ggmlr_core::{DType, Error, Param, Params, Result};
 use ggmlr_session::{Key, Numbers};
 use std::borrow::Cow;
@@ -70,6 +70,11 @@ fn shown(x: &Robj) -> String {
 
 fn missing(arg: &str) -> Error {
     Error::argument(arg, format!("{arg} must not be missing")).got("NA")
+}
+
+/// `None` for NULL.
+pub fn given(x: &Robj) -> Option<&Robj> {
+    (x.rtype() != Rtype::Null).then_some(x)
 }
 
 /// One number: double, integer or logical, not NA.
@@ -197,7 +202,7 @@ pub fn vector<'a>(x: &'a Robj, arg: &str) -> Result<Vector<'a>> {
         Rtype::Integers => Ok(Vector::Int(Cow::Borrowed(x.as_integer_slice().unwrap_or_default()))),
         Rtype::Logicals => {
             let bools: &[Rbool] = x.as_logical_slice().unwrap_or_default();
-            Ok(Vector::Int(bools.iter().map(Rbool::inner).collect()))
+            Ok(Vector::Int(bools.iter().map(|b| b.0).collect()))
         }
         _ => refuse(),
     }

@@ -82,7 +82,8 @@ fn rs_diag_build() {
 fn rs_diag_fail(kind, message) {
     let (kind, message) = (decode::text(kind, "kind")?, decode::text(message, "message")?);
     match kind.as_str() {
-        "panic" => std::panic::panic_any(message),
+        // Reads behind the end of an empty list.
+        "panic" => Ok(Vec::<f64>::new()[message.len()].into()),
         "log" => {
             ggmlr_core::log::push(ggmlr_core::log::Level::Warn, message);
             Ok(true.into())

@@ -29,9 +29,9 @@ bindings! {
 mod graph;
 
 /// Adds the node that an operator function stands for.
-fn rs_graph_op(ctx, function, inputs, params) {
+fn rs_graph_op(ctx, fun, inputs, params) {
     let key = decode::context(ctx, "ctx")?;
-    let function = decode::text(function, "function")?;
+    let function = decode::text(fun, "fun")?;
     let (entry, _) = registry()
         .function(&function)
         .ok_or_else(|| Error::argument("function", format!("there is no operator function '{function}'")))?;
@@ -44,7 +44,7 @@ fn rs_graph_op(ctx, function, inputs, params) {
 /// A graph of all that a tensor needs; with a size, one that has room for gradients.
 fn rs_graph_build(ctx, tensor, graph_size) {
     let (key, tensor) = (decode::context(ctx, "ctx")?, decode::tensor(tensor, "tensor")?);
-    let size = if graph_size.is_null() { None } else { Some(self::graph_size(graph_size)?) };
+    let size = decode::given(graph_size).map(self::graph_size).transpose()?;
     let key = state::with(|s| s.build_graph(key, tensor, size))?;
     Ok(handle(key, ctx))
 }
@@ -74,7 +74,7 @@ fn rs_graph_reset(graph) {
 fn rs_graph_compute(ctx, graph, n_threads) {
     let (ctx, graph) = (decode::context(ctx, "ctx")?, decode::graph(graph, "graph")?);
     let threads = decode::within(n_threads, "n_threads", 0, crate::diag::MAX_THREADS)?;
-    state::with(|s| s.usage(ctx))?;
+    state::with(|s| s.check_context(ctx))?;
     run::compute(graph, &[], threads)
 }
 
@@ -154,7 +154,7 @@ fn rs_graph_print(graph) {
 /// A drawing in the language of Graphviz.
 fn rs_graph_dot(graph, leafs) {
     let graph = decode::graph(graph, "graph")?;
-    let forward = if leafs.is_null() { None } else { Some(decode::graph(leafs, "leafs")?) };
+    let forward = decode::given(leafs).map(|g| decode::graph(g, "leafs")).transpose()?;
     Ok(state::with(|s| s.draw_graph(graph, forward))?.into())
 }
 }

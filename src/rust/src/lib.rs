@@ -11,6 +11,7 @@ mod decode;
 mod diag;
 mod graph;
 mod handles;
+mod nn;
 mod outcome;
 mod run;
 mod state;
@@ -22,5 +23,6 @@ use backend;
 use context;
 use diag;
 use graph;
+use nn;
 use tensor;
 }

@@ -5,7 +5,7 @@ use crate::decode;
 use crate::handles::{self, Thing};
 use crate::outcome::named;
 use crate::state;
-use extendr_api::{Doubles, Robj};
+use extendr_api::{Doubles, Robj, Rtype, Types};
 use ggmlr_core::{DType, Error, Kind, Result};
 use ggmlr_cpu::HostBuffer;
 use ggmlr_session::{Flag, Key, Session};
@@ -221,7 +221,7 @@ fn rs_tensor_info(tensor) {
         ("n_dims", (d.n_dims() as i32).into()),
         ("contiguous", (0..3).map(|i| d.is_contiguous_above(i)).collect::<Vec<bool>>().into()),
         ("contiguous_rows", d.has_contiguous_rows().into()),
-        ("name", t.name().into()),
+        ("name", t.name().map_or_else(|| ().into(), Robj::from)),
         ("op", t.op_name().into()),
         ("op_desc", label.into()),
         ("flags", (t.flags as i32).into()),
@@ -275,7 +275,7 @@ fn rs_tensor_set_op_params(tensor, at, params) {
 fn rs_tensor_type(type_id) {
     let t = decode::dtype(type_id, "type")?;
     Ok(named(vec![
-        ("name", t.name().into()),
+        ("name", Robj::from(t.name())),
         ("block", (t.block() as i32).into()),
         ("size", (t.bytes() as i32).into()),
         ("quantized", t.is_quantized().into()),
@@ -294,7 +294,7 @@ fn rs_tensor_address(tensor) {
 /// Writes numbers or bytes at a byte offset.
 fn rs_tensor_write(tensor, data, offset) {
     let (key, offset) = (decode::tensor(tensor, "tensor")?, decode::count(offset, "offset")?);
-    if data.is_raw() {
+    if data.rtype() == Rtype::Raw {
         let bytes = decode::raw(data, "data")?;
         state::with(|s| {
             needs_backend_buffer(s, key)?;
@@ -313,7 +313,7 @@ fn rs_tensor_write(tensor, data, offset) {
 /// Reads numbers at a byte offset; bytes from tensors of a block type.
 fn rs_tensor_read(tensor, offset, n_elements) {
     let (key, offset) = (decode::tensor(tensor, "tensor")?, decode::count(offset, "offset")?);
-    let n = if n_elements.is_null() { None } else { Some(decode::count(n_elements, "n_elements")?) };
+    let n = decode::given(n_elements).map(|n| decode::count(n, "n_elements")).transpose()?;
     let d = state::with(|s| {
         needs_backend_buffer(s, key)?;
         Ok(s.tensor(key)?.desc)

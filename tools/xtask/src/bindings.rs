@@ -54,9 +54,14 @@ fn parse(text: &str) -> Result<Vec<Binding>, String> {
         .collect()
 }
 
+/// Words of R that need quotes as the name of an argument.
+const RESERVED: &[&str] = &["function", "next", "repeat", "NULL", "TRUE", "FALSE", "NA", "NaN", "Inf"];
+
 fn write_binding(out: &mut String, b: &Binding) {
-    let list = b.args.join(", ");
-    let call = std::iter::once(format!("wrap__{}", b.name)).chain(b.args.iter().cloned()).collect::<Vec<_>>().join(", ");
+    let quoted = |a: &String| if RESERVED.contains(&a.as_str()) { format!("`{a}`") } else { a.clone() };
+    let args: Vec<String> = b.args.iter().map(quoted).collect();
+    let list = args.join(", ");
+    let call = std::iter::once(format!("wrap__{}", b.name)).chain(args.iter().cloned()).collect::<Vec<_>>().join(", ");
     let head = format!("{} <- function({list})", b.name);
     let body = format!("outcome(.Call({call}))");
     out.push('\n');
@@ -78,7 +83,8 @@ mod tests {
 
     #[test]
     fn lines_of_a_block() {
-        let found = parse("bindings! {\nmod a;\n\n/// Doc.\nfn rs_a_b(x, y) {\n    f(x)\n}\n\nfn rs_a_c() {\n}\n}\n").unwrap();
+        let found =
+            parse("bindings! {\nmod a;\n\n/// Doc.\nfn rs_a_b(x, y) {\n    f(x)\n}\n\nfn rs_a_c() {\n}\n}\n").unwrap();
         assert_eq!(found.len(), 2);
         assert_eq!(found[0], Binding { name: "rs_a_b".into(), args: vec!["x".into(), "y".into()] });
         let mut out = String::new();

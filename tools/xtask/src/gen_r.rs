@@ -206,7 +206,7 @@ fn write_function(out: &mut String, f: &Function<'_>) {
         return;
     }
     let formals: Vec<String> = s.formals_list();
-    if head.len() + 1 <= WIDTH {
+    if head.len() < WIDTH {
         let _ = writeln!(out, "{head}{{");
     } else {
         let _ = write!(out, "{} <- function(", s.function);

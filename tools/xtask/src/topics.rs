@@ -35,6 +35,21 @@ pub const TOPICS: &[Topic] = &[
         title: "Views, shapes and copies",
         description: "Other descriptions of the same numbers, and copies of them.",
     },
+    Topic {
+        name: "assembly",
+        title: "Joining, padding and placing",
+        description: "Tensors put together, given borders, or written into parts of others.",
+    },
+    Topic {
+        name: "matrix",
+        title: "Diagonals, masks and sequences",
+        description: "Matrices with a special structure, and numbers in a row.",
+    },
+    Topic {
+        name: "ordering",
+        title: "Orders and running sums",
+        description: "Positions of elements in order, the largest ones, sums so far.",
+    },
     Topic { name: "rows", title: "Rows by index", description: "Reads and writes rows by their numbers." },
     Topic { name: "random", title: "Random numbers", description: "Numbers drawn when the graph runs." },
     Topic { name: "losses", title: "Losses", description: "How far predictions are from targets: one number." },

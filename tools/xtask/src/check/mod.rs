@@ -21,8 +21,9 @@ pub fn run(root: &Root, args: &[&str]) -> Fallible<()> {
     };
     let tracked = root.tracked()?;
     let mut tally = Tally::default();
-    tally.add("format of the workspace", cargo(&root.workspace(), &["fmt", "--all", "--check"]));
-    tally.add("format of xtask", cargo(&root.xtask(""), &["fmt", "--check"]));
+    tally.add("format of the workspace", cargo(&root.workspace(), &["fmt", "--all", "--", "--check", "-l"]));
+    tally.add("format of xtask", cargo(&root.xtask(""), &["fmt", "--", "--check", "-l"]));
+    tally.add("tests of xtask", cargo(&root.xtask(""), &["test", "--quiet", "--locked"]));
     if clippy {
         let lint = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
         tally.add("clippy on the workspace", cargo(&root.workspace(), &lint));

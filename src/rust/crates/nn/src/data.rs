@@ -92,18 +92,22 @@ impl<'a> Rows<'a> {
         self.columns.len()
     }
 
-    /// Converts samples. Missing values become NaN; what f32 cannot hold is an error.
-    pub fn convert(&self, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+    /// Converts samples. Missing values become NaN, what f32 cannot hold infinite.
+    fn convert(&self, rows: Range<usize>, out: &mut [f32]) {
         match &self.array.values {
-            Numbers::Real(v) => transpose(v, self.n, &self.columns, rows.clone(), real, out),
-            Numbers::Int(v) => transpose(v, self.n, &self.columns, rows.clone(), int, out),
+            Numbers::Real(v) => transpose(v, self.n, &self.columns, rows, real, out),
+            Numbers::Int(v) => transpose(v, self.n, &self.columns, rows, int, out),
         }
+    }
+
+    /// Refuses infinite values among converted samples, the first of which is `first`.
+    fn check(&self, first: usize, converted: &[f32]) -> Result<()> {
         // Without an early exit the loop is vector code.
-        if out.iter().fold(false, |any, v| any | v.is_infinite()) {
-            let at = out.iter().position(|v| v.is_infinite()).unwrap_or(0);
-            return Err(self.infinite(rows.start + at / self.row(), self.columns[at % self.row()]));
+        if !converted.iter().fold(false, |any, v| any | v.is_infinite()) {
+            return Ok(());
         }
-        Ok(())
+        let at = converted.iter().position(|v| v.is_infinite()).unwrap_or(0);
+        Err(self.infinite(first + at / self.row(), self.columns[at % self.row()]))
     }
 
     fn infinite(&self, row: usize, column: usize) -> Error {
@@ -140,7 +144,9 @@ fn mismatch(name: &str, got: &[usize], shape: &Shape) -> Error {
     Error::shape(format!("{name}: expected {want}, got {have}")).arg(name).expected(want).got(have)
 }
 
-/// Side of the square blocks: sixteen doubles of a column are two cache lines, sixteen floats of a row are one.
+/// Blocks of the transposition: sixteen floats of a row are one cache line, and a run down a column is long enough
+/// for the processor to fetch ahead.
+const TILE_ROWS: usize = 128;
 const TILE: usize = 16;
 
 /// `out[i, j] = src[rows.start + i, columns[j]]`, `src` in columns of `n`, `out` in rows.
@@ -153,11 +159,11 @@ fn transpose<T: Copy>(
     out: &mut [f32],
 ) {
     let width = columns.len();
-    for (block, band) in out.chunks_mut(TILE * width).enumerate() {
-        let first = rows.start + block * TILE;
+    let mut tile = [[0.0_f32; TILE]; TILE_ROWS];
+    for (block, band) in out.chunks_mut(TILE_ROWS * width).enumerate() {
+        let first = rows.start + block * TILE_ROWS;
         let height = band.len() / width;
         for (t, cols) in columns.chunks(TILE).enumerate() {
-            let mut tile = [[0.0_f32; TILE]; TILE];
             for (j, &c) in cols.iter().enumerate() {
                 let column = &src[c * n + first..c * n + first + height];
                 for (i, v) in column.iter().enumerate() {
@@ -172,8 +178,8 @@ fn transpose<T: Copy>(
     }
 }
 
-/// Converted floats that fit the second-level cache.
-const CHUNK: usize = 1 << 16;
+/// Floats converted before they are written: they stay in the second-level cache.
+const CHUNK: usize = 1 << 17;
 
 /// Rows on the device.
 #[derive(Debug)]
@@ -184,21 +190,21 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Converts all rows and keeps them on the device.
+    /// Converts all rows and keeps them on the device; infinite values are an error.
     pub fn new(rt: &Runtime, rows: &Rows<'_>) -> Result<Table> {
-        Table::watched(rt, rows, |_, _| ())
+        Table::watched(rt, rows, |first, part| rows.check(first, part))
     }
 
-    /// As [`Table::new`]; `look` sees the converted rows on their way, with the number of the first one.
-    pub fn watched(rt: &Runtime, rows: &Rows<'_>, mut look: impl FnMut(usize, &[f32])) -> Result<Table> {
+    /// Converts all rows and keeps them on the device; `look` sees them on their way, with the number of the first one.
+    pub fn watched(rt: &Runtime, rows: &Rows<'_>, mut look: impl FnMut(usize, &[f32]) -> Result<()>) -> Result<Table> {
         let (row, n) = (rows.row(), rows.n());
         let table = Table { buffer: rt.alloc(row * n * size_of::<f32>(), Class::Inputs)?, row, n };
         let step = (CHUNK / row).max(1).next_multiple_of(TILE);
         let mut chunk = vec![0.0_f32; step.min(n) * row];
         for first in (0..n).step_by(step) {
             let part = &mut chunk[..step.min(n - first) * row];
-            rows.convert(first..first + part.len() / row, part)?;
-            look(first, part);
+            rows.convert(first..first + part.len() / row, part);
+            look(first, part)?;
             table.buffer.write(table.offset(first), bytemuck::cast_slice(part))?;
         }
         Ok(table)
@@ -285,7 +291,8 @@ mod tests {
         let shape = Shape::new(dim[1..].to_vec())?;
         let rows = Rows::new(&array, &shape, "x")?;
         let mut out = vec![0.0; values.len()];
-        rows.convert(0..dim[0], &mut out)?;
+        rows.convert(0..dim[0], &mut out);
+        rows.check(0, &out)?;
         Ok(out)
     }
 
@@ -305,7 +312,7 @@ mod tests {
         let array = RArray { values: Numbers::Real(&v), dim: vec![n, f] };
         let rows = Rows::new(&array, &Shape::flat(f).unwrap(), "x").unwrap();
         let mut out = vec![0.0; 30 * f];
-        rows.convert(5..35, &mut out).unwrap();
+        rows.convert(5..35, &mut out);
         for i in 0..30 {
             for j in 0..f {
                 assert_eq!(out[i * f + j], v[(5 + i) + n * j] as f32);
@@ -314,7 +321,7 @@ mod tests {
         let ints: Vec<i32> = vec![1, NA_INTEGER];
         let array = RArray { values: Numbers::Int(Cow::Borrowed(&ints)), dim: vec![2] };
         let mut out = [0.0; 2];
-        Rows::new(&array, &Shape::flat(1).unwrap(), "x").unwrap().convert(0..2, &mut out).unwrap();
+        Rows::new(&array, &Shape::flat(1).unwrap(), "x").unwrap().convert(0..2, &mut out);
         assert!(out[0] == 1.0 && out[1].is_nan());
     }
 

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod activation;
-pub mod data;
+mod data;
 mod evaluate;
 mod layers;
 mod losses;

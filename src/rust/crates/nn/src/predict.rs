@@ -44,8 +44,8 @@ pub struct Predictor {
     rt: Runtime,
     weights: Buffers,
     x: Table,
-    /// Samples with a missing value.
-    missing: Vec<usize>,
+    /// Samples with a missing or infinite value.
+    unknown: Vec<usize>,
     batch_size: usize,
     full: Batch,
 }
@@ -66,15 +66,16 @@ impl Predictor {
             return Err(Error::argument("x", "No samples provided."));
         }
         let batch_size = check_batch_size(batch_size)?.min(rows.n());
-        let mut missing = Vec::new();
+        let mut unknown = Vec::new();
         let x = Table::watched(&rt, &rows, |first, part| {
-            let nan = |sample: &[f32]| sample.iter().fold(false, |any, v| any | v.is_nan());
-            missing.extend(part.chunks(rows.row()).enumerate().filter(|(_, s)| nan(s)).map(|(i, _)| first + i));
+            let finite = |sample: &[f32]| sample.iter().fold(true, |all, v| all & v.is_finite());
+            unknown.extend(part.chunks(rows.row()).enumerate().filter(|(_, s)| !finite(s)).map(|(i, _)| first + i));
+            Ok(())
         })?;
         let buffers = weights::allocate(&model, &rt)?;
         weights::upload(&model, weights, &buffers)?;
         let full = Batch::new(&rt, &model, &buffers, batch_size, None)?;
-        Ok(Predictor { model, rt, weights: buffers, x, missing, batch_size, full })
+        Ok(Predictor { model, rt, weights: buffers, x, unknown, batch_size, full })
     }
 
     /// Estimated nanoseconds on one thread.
@@ -82,7 +83,7 @@ impl Predictor {
         self.full.runner.cost() * self.x.n as f64 / self.batch_size as f64
     }
 
-    /// Predicts every sample. One with a missing value has missing predictions; others are not affected.
+    /// Predicts every sample. One with a missing or infinite value has missing predictions; others are not affected.
     pub fn run(&mut self, cancel: &Cancel) -> Result<Vec<Prediction>> {
         let n = self.x.n;
         let mut out = Collect::new(&self.model, n)?;
@@ -97,7 +98,7 @@ impl Predictor {
                 out.take(&short, first, len)?;
             }
         }
-        self.missing.iter().for_each(|&i| out.missing(i));
+        self.unknown.iter().for_each(|&i| out.forget(i));
         Ok(out.outputs)
     }
 }
@@ -148,7 +149,7 @@ impl Collect {
     }
 
     /// Marks a sample as unknown.
-    fn missing(&mut self, sample: usize) {
+    fn forget(&mut self, sample: usize) {
         for out in &mut self.outputs {
             out.data.iter_mut().skip(sample).step_by(self.n).for_each(|v| *v = f64::NAN);
         }

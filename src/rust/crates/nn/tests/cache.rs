@@ -1,5 +1,7 @@
 //! Programs are compiled once. Alone in its process, so that no other test counts along.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::*;

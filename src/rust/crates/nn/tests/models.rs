@@ -1,5 +1,7 @@
 //! Shapes, errors, scores and predictions of models.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::*;
@@ -182,14 +184,16 @@ fn predictions_for_any_number_of_rows() {
         assert!((0..3).all(|j| (one.data[j] - all.data[i + 50 * j]).abs() < 1e-6));
     }
     assert!(go(&x, 1).data.iter().zip(&all.data).all(|(a, b)| (a - b).abs() < 1e-6));
-    // A missing value spoils its own row only.
+    // A missing or infinite value spoils its own row only.
     let mut holed = Matrix::new(&[50, 4], x.values.clone());
-    holed.values[50 + 7] = f64::NAN;
-    let some = go(&holed, 32);
-    for i in 0..50 {
-        for j in 0..3 {
-            let v = some.data[i + 50 * j];
-            assert!(if i == 7 { v.is_nan() } else { v == all.data[i + 50 * j] }, "row {i}");
+    for bad in [f64::NAN, f64::INFINITY] {
+        holed.values[50 + 7] = bad;
+        let some = go(&holed, 32);
+        for i in 0..50 {
+            for j in 0..3 {
+                let v = some.data[i + 50 * j];
+                assert!(if i == 7 { v.is_nan() } else { v == all.data[i + 50 * j] }, "row {i}");
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Training through the engine.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::*;

@@ -126,6 +126,23 @@ impl Session {
         })
     }
 
+    /// Fails when the context is gone.
+    pub fn check_context(&self, ctx: Key) -> Result<()> {
+        self.context(ctx).map(|_| ())
+    }
+
+    /// The tensor of a context that was made after another one; the first one after `None`.
+    pub fn tensor_after(&self, ctx: Key, tensor: Option<Key>) -> Result<Option<Key>> {
+        let all = self.tensors_of(ctx)?;
+        let Some(tensor) = tensor else { return Ok(all.first().copied()) };
+        let t = self.tensor(tensor)?;
+        if t.ctx != ctx {
+            return Err(Error::argument("tensor", "the tensor belongs to another context"));
+        }
+        let older = |k: &Key| self.tensors.get(*k).is_some_and(|o| o.age <= t.age);
+        Ok(all.get(all.partition_point(older)).copied())
+    }
+
     /// Tensors of a context in order of creation.
     pub fn tensors_of(&self, ctx: Key) -> Result<&[Key]> {
         Ok(&self.context(ctx)?.tensors)
@@ -235,6 +252,19 @@ mod tests {
         assert_eq!(s.usage(ctx).unwrap().used, TENSOR_OVERHEAD + 48);
         s.reset_context(ctx).unwrap();
         assert_eq!(s.usage(ctx).unwrap().used, 0);
+    }
+
+    #[test]
+    fn tensors_follow_each_other_in_order_of_creation() {
+        let mut s = session();
+        let (a, b) = (s.new_context(1 << 20, false).unwrap(), s.new_context(1 << 20, false).unwrap());
+        let x = s.new_tensor(a, DType::F32, &[1]).unwrap();
+        let other = s.new_tensor(b, DType::F32, &[1]).unwrap();
+        let y = s.new_tensor(a, DType::F32, &[1]).unwrap();
+        assert_eq!(s.tensor_after(a, None).unwrap(), Some(x));
+        assert_eq!(s.tensor_after(a, Some(x)).unwrap(), Some(y));
+        assert_eq!(s.tensor_after(a, Some(y)).unwrap(), None);
+        assert!(s.tensor_after(a, Some(other)).is_err());
     }
 
     #[test]

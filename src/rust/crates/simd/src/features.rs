@@ -1,7 +1,7 @@
 //! What the running CPU offers, under the names of the R function `ggml_cpu_features()`.
 
-/// Name and presence of each feature, in the order R lists them. The two numbers of that list, `sve_cnt` and `rvv_vlen`,
-/// are not here: no kernel uses those vectors, so they are 0.
+/// Name and presence of each feature, in the order R lists them. Features no kernel could use are absent whatever the CPU.
+/// The two numbers of that list, `sve_cnt` and `rvv_vlen`, are not here: no kernel uses those vectors, so they are 0.
 pub fn cpu_features() -> Vec<(&'static str, bool)> {
     let mut features: Vec<(&'static str, bool)> = NAMES.iter().map(|name| (*name, false)).collect();
     for (name, present) in detected() {

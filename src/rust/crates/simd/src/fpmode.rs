@@ -124,10 +124,11 @@ mod tests {
         let (go, wait) = mpsc::channel::<()>();
         let other = std::thread::spawn(move || {
             let _ = wait.recv();
-            halved_smallest()
+            // Compared over there: under the guard a denormal equals zero.
+            halved_smallest() > 0.0
         });
         let _guard = FlushDenormals::new();
         drop(go);
-        assert!(other.join().is_ok_and(|value| value > 0.0));
+        assert!(other.join().is_ok_and(|keeps_denormals| keeps_denormals));
     }
 }

@@ -1,5 +1,5 @@
 //! Models, weights and data for tests.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use ggmlr_core::rng::{unit_f32, word};
 use ggmlr_core::{Cancel, DType, Param, Params, Result};

@@ -1,7 +1,7 @@
 //! A copy of a tensor with another one added into a region of it. Used by gradients and by the engine.
 
 use super::region::{check_region, from_call, place, strides};
-use super::set::{copy_a, outside, region_cases, region_of, rows_of_b};
+use super::set::{copy_a, placed, region_cases, region_of, rows_of_b};
 use crate::elementwise::real::{Real, by_real};
 use crate::{Call, Case, Entry, check, op_fields, op_struct};
 use ggmlr_core::call::cast;
@@ -67,14 +67,12 @@ impl Op for Acc {
 }
 
 fn run<T: Real>(op: &Acc, call: &mut CpuCall<'_>) -> Result<()> {
-    let offset = call.word(0) as usize;
-    let s = strides(&op.nb, &call.x(1).ne);
+    let (s, offset) = placed(&op.nb, call)?;
     let y =
         bytemuck::try_cast_slice_mut::<u8, T>(copy_a(call)?).map_err(|e| Error::internal(format!("result 0: {e}")))?;
     rows_of_b(call, |row, at| {
         let (row, start) = (cast::<T>(row)?, place(&s, offset, at));
-        let y = y.get_mut(start..start + row.len()).ok_or_else(outside)?;
-        y.iter_mut().zip(row).for_each(|(y, b)| *y += *b);
+        y[start..start + row.len()].iter_mut().zip(row).for_each(|(y, b)| *y += *b);
         Ok(())
     })
 }

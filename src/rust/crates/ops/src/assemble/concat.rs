@@ -189,7 +189,7 @@ fn cases() -> Vec<Case> {
         two(0, &[33, 500], &[70, 500]).note("several blocks"),
         two(1, &[64, 300, 3], &[64, 501, 3]).note("several blocks in the middle"),
         two(0, &[0, 4], &[5, 4]).grad().note("first empty"),
-        two(0, &[2, 0], &[3, 0]).note("no rows"),
+        two(0, &[2, 0], &[3, 0]).grad().note("no rows"),
         two(1, &[3, 2], &[3, 0]).grad().note("second empty"),
         two(1, &[3, 4], &[3, 2]).f32(&[3, 5]).grad().note("three sources"),
         Case::new(Concat { dim: 1 }).f32(&[3, 4]).grad().tol(Tol::Exact).note("one source"),

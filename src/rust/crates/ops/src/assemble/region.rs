@@ -23,6 +23,14 @@ pub fn place(s: &[usize; MAX_DIMS], offset: usize, at: &[usize; MAX_DIMS]) -> us
     offset + s.iter().zip(at).map(|(s, i)| s * i).sum::<usize>()
 }
 
+/// Elements that an operand of extents `ne` reaches over, `offset` included; `None` where no number holds them.
+pub fn end(s: &[usize; MAX_DIMS], ne: &[usize; MAX_DIMS], offset: usize) -> Option<usize> {
+    if ne.contains(&0) {
+        return Some(0);
+    }
+    (0..MAX_DIMS).try_fold(offset.checked_add(1)?, |sum, d| sum.checked_add((ne[d] - 1).checked_mul(s[d])?))
+}
+
 /// `b` must fit into `a` at `offset`, with every element in a place of its own.
 pub fn check_region(a: &Desc, b: &Desc, nb: &[usize], offset: usize) -> Result<()> {
     plain("a", a)?;
@@ -31,12 +39,11 @@ pub fn check_region(a: &Desc, b: &Desc, nb: &[usize], offset: usize) -> Result<(
         return Ok(());
     }
     let s = strides(nb, &b.ne);
-    let last = (0..MAX_DIMS).try_fold(0_usize, |sum, d| sum.checked_add((b.ne[d] - 1).checked_mul(s[d])?));
-    let end = last.and_then(|l| l.checked_add(1)?.checked_add(offset));
-    if end.is_none_or(|e| e > a.len()) {
+    let needed = end(&s, &b.ne, offset);
+    if needed.is_none_or(|e| e > a.len()) {
         // What would fit at the start is misplaced, anything else is too large.
-        let culprit = if last.is_some_and(|l| l < a.len()) { "offset" } else { "b" };
-        let needs = end.map_or("more than there can be".to_owned(), |e| e.to_string());
+        let culprit = if end(&s, &b.ne, 0).is_some_and(|e| e <= a.len()) { "offset" } else { "b" };
+        let needs = needed.map_or("more than there can be".to_owned(), |e| e.to_string());
         return Err(Error::shape(format!(
             "b {} at byte offset {} does not fit into a {}: it needs {needs} elements, a has {}",
             b.show(),

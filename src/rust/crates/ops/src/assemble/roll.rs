@@ -3,7 +3,7 @@
 use super::{NS, PLAIN, plain};
 use crate::{Call, Case, Entry, Tol, Values, check};
 use ggmlr_core::pool::rows;
-use ggmlr_core::{Array, CpuCall, DType, Desc, Descs, Field, Grad, Key, Kind, Layout, MAX_DIMS, Op, OpRef, Result};
+use ggmlr_core::{Array, CpuCall, DType, Desc, Descs, Field, Grad, Key, Layout, MAX_DIMS, Op, OpRef, Result};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ fn cases() -> Vec<Case> {
         by(&[1 << 53, -(1 << 53)]).f32(&[5, 3]).grad().note("many turns"),
         by(&[]).f32(&[5, 3]).grad().note("nothing"),
         by(&[33, 77]).f32(&[300, 400]).note("several blocks"),
-        by(&[1]).f32(&[0, 3]).note("empty"),
+        by(&[1]).f32(&[0, 3]).grad().note("empty"),
     ];
     v.extend(
         [DType::I32, DType::F16, DType::I64, DType::U8]

@@ -1,6 +1,6 @@
 //! A copy of a tensor with another one written into a region of it.
 
-use super::region::{check_region, from_call, place, strides};
+use super::region::{check_region, end, from_call, place, strides};
 use super::rows::RowStarts;
 use super::{NS, PLAIN};
 use crate::shape::{View, contiguous};
@@ -48,19 +48,25 @@ pub(super) fn rows_of_b(call: &CpuCall<'_>, mut f: impl FnMut(&[u8], &[usize; MA
     Ok(())
 }
 
-/// An offset that the run changed can point anywhere.
-pub(super) fn outside() -> Error {
-    Error::new(Kind::Shape, "b does not fit into a at the offset of this run").arg("offset")
+/// Strides of source 1 in result 0 and its offset there. An offset that the run changed can point anywhere.
+pub(super) fn placed(nb: &[usize], call: &CpuCall<'_>) -> Result<([usize; MAX_DIMS], usize)> {
+    let (b, offset) = (call.x(1), call.word(0) as usize);
+    let s = strides(nb, &b.ne);
+    if end(&s, &b.ne, offset).is_none_or(|e| e > call.y(0).len()) {
+        return Err(Error::shape("b does not fit into a at the offset of this run").arg("offset"));
+    }
+    Ok((s, offset))
 }
 
 /// The gradient of `b`: the region of `dy`.
 pub(super) fn region_of(g: &mut Grad<'_>, dy: Val, b: &Desc, nb: &[usize], offset: usize) -> Result<Val> {
     let dy = contiguous(g, dy)?;
+    // Strides and offset of an empty region were not checked, and lead nowhere.
+    let (nb, offset) = if b.is_empty() { (&[][..], 0) } else { (nb, offset) };
     let (t, s) = (g.desc(dy)?.dtype, strides(nb, &b.ne));
     let size = t.bytes();
     let outer: Vec<usize> = s[1..b.extents().len()].iter().map(|s| s * size).collect();
-    let offset = if b.is_empty() { 0 } else { offset * size };
-    let part = g.op(View::new(t, b.extents().to_vec(), &outer, offset), &[dy])?;
+    let part = g.op(View::new(t, b.extents().to_vec(), &outer, offset * size), &[dy])?;
     contiguous(g, part)
 }
 
@@ -99,12 +105,12 @@ impl Op for Set {
     }
 
     fn cpu(&self, call: &mut CpuCall<'_>) -> Result<()> {
-        let (size, offset) = (call.y(0).dtype.bytes(), call.word(0) as usize);
-        let s = strides(&self.nb, &call.x(1).ne);
+        let (s, offset) = placed(&self.nb, call)?;
+        let size = call.y(0).dtype.bytes();
         let y = copy_a(call)?;
         rows_of_b(call, |row, at| {
             let start = place(&s, offset, at) * size;
-            y.get_mut(start..start + row.len()).ok_or_else(outside)?.copy_from_slice(row);
+            y[start..start + row.len()].copy_from_slice(row);
             Ok(())
         })
     }
@@ -139,7 +145,7 @@ pub(super) fn region_cases(case: fn(&[usize], usize) -> Case) -> Vec<Case> {
         two(&[1], 2, &[9], &[1, 5]).grad().note("column into a vector"),
         two(&[], 0, &[3, 4], &[3, 4]).grad().note("all of it"),
         two(&[300], 50, &[300, 400], &[200, 399]).note("several blocks"),
-        two(&[5], 20, &[5, 4], &[5, 0]).note("empty region"),
+        two(&[usize::MAX], 99, &[5, 4], &[5, 0]).grad().note("empty region"),
         two(&[5], 0, &[0, 4], &[0, 4]).note("empty"),
         two(&[5], 7, &[5, 4], &[3, 2]).in_place().note("in place"),
         two(&[5], 10, &[5, 4], &[5, 3]).fails(Kind::Shape).note("too far"),
@@ -192,7 +198,7 @@ pub fn entry() -> Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ggmlr_core::Params;
+    use ggmlr_core::{Dst, Params, Serial, Src};
 
     fn made(function: &str, params: &Params) -> Result<Descs> {
         let x = [Desc::new(DType::F32, &[5, 4]).unwrap(), Desc::new(DType::F32, &[3, 2]).unwrap()];
@@ -208,6 +214,30 @@ mod tests {
         let params = Params::new().with("nb1", 20.0).with("nb2", 3.0).with("nb3", 0.0).with("offset", 28.0);
         assert!(made("ggml_set", &params).is_ok(), "strides over one element are not read");
         assert!(made("ggml_set_2d", &params).is_ok());
+    }
+
+    #[test]
+    fn an_offset_changed_by_the_run_is_checked() {
+        let (a, b) = (Desc::new(DType::F32, &[4]).unwrap(), Desc::new(DType::F32, &[2]).unwrap());
+        let run = |offset: u64| {
+            let mut y = [0.0_f32; 4];
+            let mut call = CpuCall {
+                src: smallvec![
+                    Src::Data { desc: &a, bytes: bytemuck::cast_slice(&[1.0_f32, 2.0, 3.0, 4.0]) },
+                    Src::Data { desc: &b, bytes: bytemuck::cast_slice(&[8.0_f32, 9.0]) },
+                ],
+                dst: smallvec![Dst { desc: &a, bytes: bytemuck::cast_slice_mut(&mut y) }],
+                scalars: &[offset],
+                pool: &Serial,
+            };
+            let result = Set { nb: vec![], offset: Scalar(0) }.cpu(&mut call);
+            drop(call);
+            result.map(|()| y)
+        };
+        assert_eq!(run(2).unwrap(), [1.0, 2.0, 8.0, 9.0]);
+        for offset in [3, u64::MAX] {
+            assert_eq!(run(offset).unwrap_err().arg_name(), Some("offset"));
+        }
     }
 
     #[test]

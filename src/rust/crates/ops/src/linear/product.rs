@@ -27,9 +27,16 @@ const TILE: usize = 16;
 /// Columns that a block must keep so that packing the other operand again costs little.
 const NARROW: usize = 32;
 
-/// Estimated time of a product on one thread.
+/// Nanoseconds to read or write a byte, and to begin.
+const BYTE_NS: f64 = 0.12;
+const START_NS: f64 = 300.0;
+
+/// Estimated time of a product on one thread: products with a vector wait for memory, others compute.
 pub fn cost(dtype: DType, n: usize, m: usize, k: usize) -> f64 {
-    2.0 * n as f64 * m as f64 * k as f64 / if dtype == DType::F64 { FLOPS_F64 } else { FLOPS_F32 }
+    let (n, m, k) = (n as f64, m as f64, k as f64);
+    let flops = 2.0 * n * m * k / if dtype == DType::F64 { FLOPS_F64 } else { FLOPS_F32 };
+    let bytes = (n * k + m * k + n * m) * dtype.bytes() as f64 * BYTE_NS;
+    START_NS + flops.max(bytes)
 }
 
 /// `y[i, j] = sum_p a[i, p] b[p, j]` for each batch entry: `n` rows `i`, `m` columns `j`, `k` terms. Strides count elements.

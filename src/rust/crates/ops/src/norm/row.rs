@@ -5,6 +5,12 @@ use ggmlr_formula::{BinaryId, UnaryId};
 use ggmlr_simd::reduce;
 use std::ops::{Add, Mul, Sub};
 
+/// Elements of a row that a plain loop is done with before a vector kernel has begun.
+const SHORT: usize = 16;
+
+/// Elements that a vector kernel is given at a time.
+const PIECE: usize = 256;
+
 /// What kernels that work on rows need beyond [`Real`].
 pub(crate) trait Row: Real + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
     /// Sum of products.
@@ -23,9 +29,12 @@ pub(crate) trait Row: Real + Add<Output = Self> + Sub<Output = Self> + Mul<Outpu
     /// The largest number, and the sum of `exp(x - max)`. Apart, they lose nothing where the sum is close to 1.
     fn exp_sum(x: &[Self]) -> (f64, f64) {
         let max = Self::max(x);
-        let mut buffer = [max; 512];
+        if x.len() <= SHORT {
+            return (max.f64(), x.iter().map(|x| (x.f64() - max.f64()).exp()).sum());
+        }
+        let mut buffer = [max; PIECE];
         let mut sum = 0.0;
-        for x in x.chunks(buffer.len()) {
+        for x in x.chunks(PIECE) {
             let y = &mut buffer[..x.len()];
             Self::binary_scalar_b(BinaryId::Sub, x, max, y);
             Self::unary_inplace(UnaryId::Exp, y, [max; 2]);

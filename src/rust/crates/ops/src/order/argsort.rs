@@ -154,6 +154,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rows_are_counted_by_an_i32() {
+        let a = |n| Desc::new(DType::F32, &[n]).unwrap();
+        assert!(ArgSort { order: 0 }.infer(&[a(i32::MAX as usize)]).is_ok());
+        assert_eq!(ArgSort { order: 0 }.infer(&[a(1 << 31)]).unwrap_err().kind(), Kind::Shape);
+    }
+
+    #[test]
     fn stable_with_nan_last() {
         let x = Array::from(&[6], vec![2.0, f64::NAN, 1.0, 2.0, f64::NAN, 1.0]);
         let mut y = [Array::zeros(x.ne)];

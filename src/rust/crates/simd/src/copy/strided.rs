@@ -109,12 +109,13 @@ fn walk<const N: usize, const SIDE: usize>(dims: &mut [Dim], run: usize, src: &[
         return;
     };
     let first = *first;
-    if run == N && first.dst == N {
-        if let Some(d) = others.iter().position(|dim| dim.src == N) {
-            others.swap(0, d);
-            for_each_index(&others[1..], |s, t| transpose::<N, SIDE>(first, others[0], &src[s..], &mut dst[t..]));
-            return;
-        }
+    if run == N
+        && first.dst == N
+        && let Some(d) = others.iter().position(|dim| dim.src == N)
+    {
+        others.swap(0, d);
+        for_each_index(&others[1..], |s, t| transpose::<N, SIDE>(first, others[0], &src[s..], &mut dst[t..]));
+        return;
     }
     for_each_index(others, |s, t| line(first, run, &src[s..], &mut dst[t..]));
 }
@@ -167,15 +168,22 @@ fn line_of<const RUN: usize>(dim: Dim, src: &[u8], dst: &mut [u8]) {
 
 /// Copies a matrix whose destination is contiguous along `inner` and whose source is contiguous along `outer`.
 fn transpose<const N: usize, const SIDE: usize>(inner: Dim, outer: Dim, src: &[u8], dst: &mut [u8]) {
-    for j in (0..outer.n).step_by(SIDE) {
-        for i in (0..inner.n).step_by(SIDE) {
-            let (width, height) = (SIDE.min(inner.n - i), SIDE.min(outer.n - j));
-            let src = &src[i * inner.src + j * N..];
-            let dst = &mut dst[i * N + j * outer.dst..];
-            if width == SIDE && height == SIDE {
-                tile::<N, SIDE>(SIDE, SIDE, inner.src, outer.dst, src, dst);
-            } else {
-                tile::<N, SIDE>(width, height, inner.src, outer.dst, src, dst);
+    // Every row of a tile may lie in another page. Going through a square of tiles uses the address of a page for several
+    // lines, before there have been more pages than the processor remembers addresses of.
+    let square = 8 * SIDE;
+    for square_j in (0..outer.n).step_by(square) {
+        for square_i in (0..inner.n).step_by(square) {
+            for j in (square_j..outer.n.min(square_j + square)).step_by(SIDE) {
+                for i in (square_i..inner.n.min(square_i + square)).step_by(SIDE) {
+                    let (width, height) = (SIDE.min(inner.n - i), SIDE.min(outer.n - j));
+                    let src = &src[i * inner.src + j * N..];
+                    let dst = &mut dst[i * N + j * outer.dst..];
+                    if width == SIDE && height == SIDE {
+                        tile::<N, SIDE>(SIDE, SIDE, inner.src, outer.dst, src, dst);
+                    } else {
+                        tile::<N, SIDE>(width, height, inner.src, outer.dst, src, dst);
+                    }
+                }
             }
         }
     }
@@ -233,7 +241,7 @@ mod tests {
     fn every_permutation_of_every_element_size() {
         let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
         for elem in [1, 2, 4, 8] {
-            for ne in [[5, 3, 2], [1, 40, 33], [64, 1, 3], [7, 1, 1]] {
+            for ne in [[5, 3, 2], [1, 40, 33], [64, 1, 3], [7, 1, 1], [70, 2, 67]] {
                 let bytes = elem * ne.iter().product::<usize>();
                 let src: Vec<u8> = (0..bytes).map(|i| (i * 31 % 251) as u8).collect();
                 for order in orders {
@@ -253,6 +261,41 @@ mod tests {
         }
     }
 
+    /// Extents and strides with gaps in random order, up to 8 dimensions; gaps of the destination stay as they were.
+    #[test]
+    fn random_layouts() {
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        for _ in 0..300 {
+            let elem = 1 << random(4);
+            let rank = 1 + random(MAX_DIMS);
+            let ne: Vec<usize> = (0..rank).map(|_| 1 + random(if rank > 3 { 4 } else { 40 })).collect();
+            let mut layout = || {
+                let mut order: Vec<usize> = (0..rank).collect();
+                (1..rank).for_each(|i| order.swap(i, random(i + 1)));
+                let mut nb = vec![0; rank];
+                let mut stride = elem * (1 + random(2));
+                for d in order {
+                    nb[d] = stride;
+                    stride *= ne[d] + random(2);
+                }
+                let end = elem + (0..rank).map(|d| (ne[d] - 1) * nb[d]).sum::<usize>();
+                (nb, end)
+            };
+            let ((snb, slen), (dnb, dlen)) = (layout(), layout());
+            let src: Vec<u8> = (0..slen).map(|i| (i * 31 % 251) as u8).collect();
+            let (mut got, mut want) = (vec![255; dlen], vec![255; dlen]);
+            assert_eq!(copy_strided(elem, &ne, &src, &snb, &mut got, &dnb), Ok(()));
+            reference(elem, &ne, &src, &snb, &mut want, &dnb);
+            assert_eq!(got, want, "{elem} {ne:?} {snb:?} {dnb:?}");
+            assert!(copy_strided(elem, &ne, &src[1..], &snb, &mut got, &dnb).is_err());
+            assert!(copy_strided(elem, &ne, &src, &snb, &mut got[1..], &dnb).is_err());
+        }
+    }
+
     #[test]
     fn layouts_outside_their_memory_are_errors() {
         let src = [0_u8; 16];
@@ -261,7 +304,18 @@ mod tests {
         assert!(copy_strided(4, &[2, 2], &src, &[4, usize::MAX / 2], &mut dst, &[4, 8]).is_err());
         assert!(copy_strided(3, &[1], &src, &[3], &mut dst, &[3]).is_err());
         assert!(copy_strided(4, &[0, 9], &src, &[4, 100], &mut dst, &[4, 100]).is_ok());
-        // Equal source elements are fine: a broadcast.
-        assert!(copy_strided(4, &[4], &src, &[0], &mut dst, &[4]).is_ok());
+        assert!(copy_strided(4, &[1; 9], &src, &[4; 9], &mut dst, &[4; 9]).is_err());
+        assert!(copy_strided(4, &[2, 2], &src, &[4], &mut dst, &[4, 8]).is_err());
+        assert!(copy_strided(4, &[], &src, &[], &mut dst, &[]).is_ok());
+    }
+
+    #[test]
+    fn one_element_may_go_to_many_places_and_many_to_one() {
+        let src = [1_u8, 2, 3, 4];
+        let mut dst = [0_u8; 4];
+        assert_eq!(copy_strided(1, &[4], &src, &[0], &mut dst, &[1]), Ok(()));
+        assert_eq!(dst, [1; 4]);
+        assert_eq!(copy_strided(2, &[2], &src, &[2], &mut dst, &[0]), Ok(()));
+        assert!(dst[..2] == [1, 2] || dst[..2] == [3, 4]);
     }
 }

@@ -20,7 +20,9 @@ const ROWS: usize = 3;
 const COLUMNS: usize = 2;
 
 /// An element type of the dot products, computed in `L` lanes.
-pub(super) trait Real: Copy + Default + PartialEq + std::ops::Mul<Output = Self> + std::ops::Add<Output = Self> {
+pub(super) trait Real:
+    Copy + Default + PartialEq + std::ops::Mul<Output = Self> + std::ops::Add<Output = Self>
+{
     /// `self * b + c`. Has to be `#[inline(always)]`.
     fn multiply_add<const FUSED: bool>(self, b: Self, c: Self) -> Self;
 }

@@ -14,9 +14,9 @@ pub use softmax::{
     softmax_row_inplace,
 };
 
-use crate::slices::check_lengths;
 use crate::isa::{Kernel, dispatch};
-use crate::sums::{Term, sum_terms};
+use crate::slices::check_lengths;
+use crate::sums::{LANES, Term, sum_terms};
 
 #[derive(Clone, Copy)]
 struct Element;
@@ -105,7 +105,6 @@ impl Kernel for Max<'_> {
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) -> f32 {
-        const LANES: usize = 64;
         let (blocks, rest) = self.x.as_chunks::<LANES>();
         let mut lanes = [f32::NEG_INFINITY; LANES];
         for block in blocks {
@@ -116,11 +115,14 @@ impl Kernel for Max<'_> {
         for lane in 0..rest.len() {
             lanes[lane] = larger(rest[lane] * self.scale, lanes[lane]);
         }
-        let mut largest = f32::NEG_INFINITY;
-        for lane in 0..LANES {
-            largest = larger(lanes[lane], largest);
+        let mut width = LANES / 2;
+        while width > 0 {
+            for lane in 0..width {
+                lanes[lane] = larger(lanes[lane + width], lanes[lane]);
+            }
+            width /= 2;
         }
-        largest
+        lanes[0]
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sums of scaled slices. Without fused multiply-add: they wait for memory, and so give the same result on every tier.
 
-use crate::slices::check_lengths;
 use crate::isa::{Kernel, dispatch};
+use crate::slices::check_lengths;
 
 /// `y += a * x`
 pub fn axpy(a: f32, x: &[f32], y: &mut [f32]) {

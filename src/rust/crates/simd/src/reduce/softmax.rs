@@ -4,8 +4,8 @@
 
 use super::{max_scaled, scale};
 use crate::blocks::{Pointwise, pointwise};
-use crate::slices::{check_lengths, in_pieces};
 use crate::isa::{Kernel, dispatch};
+use crate::slices::{check_lengths, in_pieces};
 use crate::sums::{LANES, Term, sum_terms, total};
 use ggmlr_formula::math::{fused, plain};
 

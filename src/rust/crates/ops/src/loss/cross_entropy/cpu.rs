@@ -6,7 +6,7 @@ use ggmlr_core::pool::rows;
 use ggmlr_core::{CpuCall, Result};
 
 /// Nanoseconds for one element on one thread.
-pub const NS: f64 = 1.5;
+pub const NS: f64 = 2.0;
 
 /// Elements, in whole rows, whose losses are added at a time; the sums are added in order, so that no thread changes
 /// the result.

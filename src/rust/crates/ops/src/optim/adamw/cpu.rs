@@ -6,7 +6,7 @@ use ggmlr_core::pool::{block_rows, blocks};
 use ggmlr_core::{CpuCall, DType, Error, Result};
 
 /// Nanoseconds for one element on one thread.
-pub const NS: f64 = 1.0;
+pub const NS: f64 = 1.6;
 
 macro_rules! update {
     ($t:ty, $call:ident) => {

@@ -14,7 +14,7 @@ op_struct! {
 
 /// Elements that one task looks at, and nanoseconds for each.
 const BLOCK: usize = 1 << 16;
-const NS: f64 = 0.1;
+const NS: f64 = 0.2;
 
 impl Op for AllFinite {
     fn name(&self) -> &'static str {

@@ -6,7 +6,7 @@ use ggmlr_core::pool::rows;
 use ggmlr_core::{CpuCall, DType, Error, Result};
 
 /// Nanoseconds for one element on one thread.
-const NS: f64 = 0.5;
+const NS: f64 = 0.6;
 
 macro_rules! update {
     ($t:ty, $call:ident) => {

@@ -6,7 +6,7 @@ use ggmlr_core::{CpuCall, Result, rng};
 use std::ops::Mul;
 
 /// Nanoseconds for one element on one thread.
-pub const NS: f64 = 3.0;
+pub const NS: f64 = 5.0;
 
 /// Draws made side by side; each serves four elements.
 const LANES: usize = 16;
