@@ -107,16 +107,19 @@ call_name <- function(call) {
 }
 
 # The call that the user wrote: outwards from here as long as functions of this
-# package call each other.
+# package call each other, also through base R's (vapply() and the like).
 user_call <- function() {
   home <- topenv(environment(user_call))
   parents <- sys.parents()
   at <- parents[length(parents)]
   found <- NULL
   while (at > 0L) {
-    f <- sys.function(at)
-    if (is.primitive(f) || !identical(topenv(environment(f)), home)) break
-    found <- at
+    where <- topenv(environment(sys.function(at)))
+    if (identical(where, home)) {
+      found <- at
+    } else if (!identical(where, .BaseNamespaceEnv) && !identical(where, baseenv())) {
+      break
+    }
     at <- parents[at]
   }
   if (is.null(found)) NULL else sys.call(found)

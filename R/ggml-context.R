@@ -207,7 +207,7 @@ ggml_get_next_tensor <- function(ctx, tensor) {
 extents <- function(...) {
   given <- list(...)
   for (i in seq_along(given)) {
-    if (!is.numeric(given[[i]]) || length(given[[i]]) != 1L) {
+    if (!(is.numeric(given[[i]]) && length(given[[i]]) == 1L || identical(given[[i]], NA))) {
       name <- paste0("ne", i - 1L)
       ggmlr_abort(
         "argument", paste0(name, " must be one number, got ", show_value(given[[i]])),

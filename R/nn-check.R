@@ -161,5 +161,10 @@ nn_check_model <- function(model, arg = "model") {
       nn_show(model), "."
     ), arg = arg)
   }
+  if (!is.list(model$layers) || !all(vapply(model$layers, is.list, NA))) {
+    nn_abort("argument", paste0("`", arg, "` is a damaged model: its layers are no list."),
+      arg = arg
+    )
+  }
   invisible(model)
 }

@@ -116,6 +116,7 @@ ggml_compile.ggml_sequential_model <- function(model, optimizer = "adam",
                                                metrics = c("accuracy"),
                                                backend = "auto",
                                                loss_weights = NULL) {
+  nn_check_model(model)
   if (length(model$layers) == 0L) {
     nn_abort("argument", paste0(
       "The model has no layers to compile: add some, for example with ",

@@ -77,11 +77,11 @@ nn_run_epoch <- function(run) {
     part <- rs_nn_fit_steps(run$handle, order, from, run$rate, nn_step_budget_ms)
     totals <- totals + c(part$loss_sum, part$correct, part$samples)
     run$batch <- part$batch
+    # R looks for Ctrl-C only every thousand evaluations, this loop has few.
+    Sys.sleep(0)
     if (part$status != "running") break
     from <- part[["next"]]
     nn_progress_step(run$bar, from)
-    # R looks for Ctrl-C only every thousand evaluations, this loop has few.
-    Sys.sleep(0)
   }
   nn_progress_end(run$bar)
   run$bar <- NULL

@@ -19,7 +19,7 @@ computed <- function(ctx, node) {
 
 # The error of an expression, which must have the kind and whose message must
 # hold every piece of text.
-expect_refused <- function(expr, kind, ...) {
+expect_ggml_error <- function(expr, kind, ...) {
   cnd <- tryCatch(
     {
       force(expr)

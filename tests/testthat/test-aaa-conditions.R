@@ -11,7 +11,7 @@ test_that("messages are data, never formats", {
 })
 
 test_that("a panic is an internal error and the session goes on", {
-  expect_refused(fail("panic", "x"), "internal", "internal error", "report it")
+  expect_ggml_error(fail("panic", "x"), "internal", "internal error", "report it")
 })
 
 test_that("errors have fields and bullets", {
@@ -49,7 +49,7 @@ test_that("log messages reach R", {
   expect_true(ggml_log_is_r_enabled())
   ggml_log_set_default()
   expect_false(ggml_log_is_r_enabled())
-  expect_silent(capture.output(fail("log", "to stderr"), type = "message"))
+  expect_identical(capture.output(fail("log", "100% err"), type = "message"), "100% err")
   ggml_log_set_r()
   expect_true(ggml_abort_is_r_enabled())
   ggml_set_abort_callback_default()

@@ -62,7 +62,7 @@ test_that("a small network has the gradients of finite differences", {
     exact <- ggml_get_f32(ggml_graph_get_grad(g, t))
     for (at in seq_along(exact)) {
       slope <- (value(t, at, 1e-2) - value(t, at, -1e-2)) / 2e-2
-      expect_equal(exact[at], slope, tolerance = 2e-3)
+      expect_lt(abs(exact[at] - slope), 5e-3)
     }
   }
 })
@@ -70,20 +70,20 @@ test_that("a small network has the gradients of finite differences", {
 test_that("gradients need storage, room, a loss and something to train", {
   m <- squares()
   plain <- ggml_build_forward_expand(m$ctx, m$loss)
-  expect_refused(ggml_build_backward_expand(m$ctx, plain), "argument", "no gradient storage")
-  expect_refused(ggml_graph_reset(plain), "argument", "no gradient storage")
+  expect_ggml_error(ggml_build_backward_expand(m$ctx, plain), "argument", "no gradient storage")
+  expect_ggml_error(ggml_graph_reset(plain), "argument", "no gradient storage")
   expect_null(ggml_graph_get_grad(plain, m$w))
-  expect_refused(ggml_build_forward_expand_grads(m$ctx, m$loss, 2), "argument", "graph of size 2 is too small")
+  expect_ggml_error(ggml_build_forward_expand_grads(m$ctx, m$loss, 2), "argument", "graph of size 2 is too small")
   small <- ggml_build_forward_expand_grads(m$ctx, m$loss, 6)
   n <- ggml_tensor_num(m$ctx)
-  expect_refused(ggml_build_backward_expand(m$ctx, small), "argument", "too small")
+  expect_ggml_error(ggml_build_backward_expand(m$ctx, small), "argument", "too small")
   expect_identical(ggml_tensor_num(m$ctx), n)
   y <- ggml_sum(m$ctx, m$x)
   g <- ggml_build_forward_expand_grads(m$ctx, y)
-  expect_refused(ggml_build_backward_expand(m$ctx, g), "argument", "marked as a loss")
+  expect_ggml_error(ggml_build_backward_expand(m$ctx, g), "argument", "marked as a loss")
   ggml_set_loss(y)
-  expect_refused(ggml_build_backward_expand(m$ctx, g), "no_gradient", "does not depend")
-  expect_refused(ggml_build_forward_expand_grads(m$ctx, y, NULL), "argument", "graph_size")
+  expect_ggml_error(ggml_build_backward_expand(m$ctx, g), "no_gradient", "does not depend")
+  expect_ggml_error(ggml_build_forward_expand_grads(m$ctx, y, NULL), "argument", "graph_size")
 })
 
 test_that("resetting a graph clears the moments of AdamW", {

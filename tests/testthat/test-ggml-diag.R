@@ -14,7 +14,7 @@ test_that("the seed is R's", {
   set.seed(7)
   expect_identical(runif(1), a)
   expect_null(ggml_set_seed(NULL))
-  for (bad in list(NA, "a", 1:2, 1.5, 1e10)) expect_refused(ggml_set_seed(bad), "argument", "single")
+  for (bad in list(NA, "a", 1:2, 1.5, 1e10)) expect_ggml_error(ggml_set_seed(bad), "argument", "single")
 })
 
 test_that("version, self-test and build facts", {

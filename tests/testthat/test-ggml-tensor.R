@@ -49,7 +49,7 @@ test_that("I64 is read as far as R's integers go", {
   t <- ggml_new_tensor_1d(ctx, GGML_TYPE_I64, 1)
   ggml_set_i32_nd(t, 0, value = 2^40)
   expect_identical(ggml_get_f32_nd(t, 0), 2^40)
-  expect_refused(ggml_get_i32(t), "unsupported", "1099511627776")
+  expect_ggml_error(ggml_get_i32(t), "unsupported", "1099511627776")
 })
 
 test_that("a view is read and written in logical order", {
@@ -74,11 +74,11 @@ test_that("single elements, with checked indices", {
   i <- filled(ctx, 1:3, type = GGML_TYPE_I32)
   ggml_set_i32_nd(i, 1, value = 20L)
   expect_identical(ggml_get_i32_nd(i, 1), 20L)
-  expect_refused(ggml_get_f32_nd(t, 3), "argument", "index i0 = 3 is outside 0..2")
-  expect_refused(ggml_set_f32_nd(t, 0, 2, value = 1), "argument", "index i1 = 2 is outside 0..1")
-  expect_refused(ggml_get_f32_nd(t, -1), "argument", "i0")
-  expect_refused(ggml_set_f32_nd(t, NA, value = 1), "argument", "i0 must not be missing")
-  expect_refused(ggml_set_i32_nd(i, 0, value = 1.5), "argument", "whole numbers")
+  expect_ggml_error(ggml_get_f32_nd(t, 3), "argument", "index i0 = 3 is outside 0..2")
+  expect_ggml_error(ggml_set_f32_nd(t, 0, 2, value = 1), "argument", "index i1 = 2 is outside 0..1")
+  expect_ggml_error(ggml_get_f32_nd(t, -1), "argument", "i0")
+  expect_ggml_error(ggml_set_f32_nd(t, NA, value = 1), "argument", "i0 must not be missing")
+  expect_ggml_error(ggml_set_i32_nd(i, 0, value = 1.5), "argument", "whole numbers")
 })
 
 test_that("filling, zeroing and copying", {
@@ -91,14 +91,14 @@ test_that("filling, zeroing and copying", {
   a <- filled(ctx, 1:4)
   ggml_tensor_copy(t, a)
   expect_identical(ggml_get_f32(t), c(1, 2, 3, 4))
-  expect_refused(
+  expect_ggml_error(
     ggml_tensor_copy(t, filled(ctx, 1:5)), "shape",
     "Tensor sizes don't match: dst=16, src=20"
   )
   expect_identical(ggml_cpu_add(t, a), c(2, 4, 6, 8))
   expect_identical(ggml_cpu_mul(t, a), c(1, 4, 9, 16))
-  expect_refused(ggml_cpu_add(t, filled(ctx, 1:5)), "shape", "ne=[4,1,1,1]", "ne=[5,1,1,1]")
-  expect_refused(ggml_cpu_mul(t, filled(ctx, 1:4, type = GGML_TYPE_I32)), "dtype", "F32")
+  expect_ggml_error(ggml_cpu_add(t, filled(ctx, 1:5)), "shape", "ne=[4,1,1,1]", "ne=[5,1,1,1]")
+  expect_ggml_error(ggml_cpu_mul(t, filled(ctx, 1:4, type = GGML_TYPE_I32)), "dtype", "F32")
 })
 
 test_that("layout questions", {
@@ -137,8 +137,8 @@ test_that("names are kept, cut and taken away", {
   expect_identical(nchar(ggml_get_name(t)), 127L)
   ggml_set_name(t, "")
   expect_null(ggml_get_name(t))
-  expect_refused(ggml_set_name(t, NA_character_), "argument", "name must not be missing")
-  expect_refused(ggml_set_name(t, 1), "argument", "name must be one string")
+  expect_ggml_error(ggml_set_name(t, NA_character_), "argument", "name must not be missing")
+  expect_ggml_error(ggml_set_name(t, 1), "argument", "name must be one string")
 })
 
 test_that("marks", {
@@ -147,10 +147,10 @@ test_that("marks", {
   expect_identical(ggml_set_input(t), t)
   expect_identical(ggml_set_output(t), t)
   expect_identical(ggml_set_param(t), t)
-  expect_refused(ggml_set_loss(t), "argument", "one number")
+  expect_ggml_error(ggml_set_loss(t), "argument", "one number")
   i <- ggml_new_i32(ctx, 1)
-  expect_refused(ggml_set_param(i), "argument", "floating point")
-  expect_refused(ggml_set_param(ggml_neg(ctx, t)), "argument", "result of an operator")
+  expect_ggml_error(ggml_set_param(i), "argument", "floating point")
+  expect_ggml_error(ggml_set_param(ggml_neg(ctx, t)), "argument", "result of an operator")
 })
 
 test_that("the parameter block", {
@@ -163,10 +163,10 @@ test_that("the parameter block", {
   expect_identical(ggml_get_op_params_f32(t, 0), 0.5)
   ggml_set_op_params(t, as.raw(1:4))
   expect_identical(ggml_get_op_params(t)[1:5], as.raw(c(1:4, 0)))
-  expect_refused(ggml_get_op_params_i32(t, 16), "argument", "Index out of range (0-15)")
-  expect_refused(ggml_set_op_params_f32(t, -1, 1), "argument", "Index out of range (0-15)")
-  expect_refused(ggml_set_op_params(t, raw(65)), "argument", "64 bytes")
-  expect_refused(ggml_set_op_params_i32(t, 0, 1.5), "argument", "whole")
+  expect_ggml_error(ggml_get_op_params_i32(t, 16), "argument", "Index out of range (0-15)")
+  expect_ggml_error(ggml_set_op_params_f32(t, -1, 1), "argument", "Index out of range (0-15)")
+  expect_ggml_error(ggml_set_op_params(t, raw(65)), "argument", "64 bytes")
+  expect_ggml_error(ggml_set_op_params_i32(t, 0, 1.5), "argument", "whole")
 })
 
 test_that("types and operators have names", {
@@ -194,7 +194,7 @@ test_that("types and operators have names", {
   expect_identical(ggml_get_unary_op(y), 6L)
   z <- ggml_mul_mat(ctx, y, y)
   expect_identical(ggml_op_desc(z), "MUL_MAT")
-  expect_refused(ggml_get_unary_op(z), "argument", "element-wise")
+  expect_ggml_error(ggml_get_unary_op(z), "argument", "element-wise")
 })
 
 test_that("every type constant is one the engine knows", {
@@ -219,81 +219,81 @@ test_that("tensors print", {
 
 test_that("tensor_zero_len", {
   ctx <- ggml_init()
-  expect_refused(ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 0), "argument", "dimensions must be positive")
+  expect_ggml_error(ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 0), "argument", "dimensions must be positive")
 })
 
 test_that("tensor_negative_len", {
   ctx <- ggml_init()
-  cnd <- expect_refused(
+  cnd <- expect_ggml_error(
     ggml_new_tensor_1d(ctx, GGML_TYPE_F32, -5), "argument",
     "dimensions must be positive", "-5"
   )
   expect_identical(cnd$arg, "ne0")
   expect_identical(cnd$call, quote(ggml_new_tensor_1d(ctx, GGML_TYPE_F32, -5)))
-  expect_refused(ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 2, -1), "argument", "ne1 = -1")
-  expect_refused(ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 2, NA), "argument", "ne1 must not be missing")
-  expect_refused(ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 2.5, 1), "argument", "ne0 must be a whole number")
-  expect_refused(ggml_new_tensor(ctx, "f32", 3, c(1, 2)), "argument", "ne must have at least n_dims elements")
-  expect_refused(ggml_new_tensor(ctx, "f32", 6, 1:6), "argument", "n_dims")
+  expect_ggml_error(ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 2, -1), "argument", "ne1 = -1")
+  expect_ggml_error(ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 2, NA), "argument", "ne1 must not be missing")
+  expect_ggml_error(ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 2.5, 1), "argument", "ne0 must be a whole number")
+  expect_ggml_error(ggml_new_tensor(ctx, "f32", 3, c(1, 2)), "argument", "ne must have at least n_dims elements")
+  expect_ggml_error(ggml_new_tensor(ctx, "f32", 6, 1:6), "argument", "n_dims")
 })
 
 test_that("tensor_bad_type", {
   ctx <- ggml_init()
-  expect_refused(ggml_new_tensor_1d(ctx, 9999, 4), "argument", "unknown type 9999")
-  expect_refused(ggml_new_tensor_1d(ctx, "f33", 4), "argument", "unknown type \"f33\"")
-  expect_refused(ggml_type_name(-1), "argument", "unknown type -1")
+  expect_ggml_error(ggml_new_tensor_1d(ctx, 9999, 4), "argument", "unknown type 9999")
+  expect_ggml_error(ggml_new_tensor_1d(ctx, "f33", 4), "argument", "unknown type \"f33\"")
+  expect_ggml_error(ggml_type_name(-1), "argument", "unknown type -1")
 })
 
 test_that("tensor_q4_row_31", {
   ctx <- ggml_init()
-  expect_refused(ggml_new_tensor_1d(ctx, GGML_TYPE_Q4_0, 31), "shape", "multiple of 32", "31")
+  expect_ggml_error(ggml_new_tensor_1d(ctx, GGML_TYPE_Q4_0, 31), "shape", "multiple of 32", "31")
 })
 
 test_that("set_f32_too_long", {
   ctx <- ggml_init()
   t <- ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 4)
-  expect_refused(ggml_set_f32(t, numeric(4e6)), "shape", "Data length (4000000) does not match tensor size (4)")
-  expect_refused(ggml_set_f32(t, 1), "shape", "Data length (1) does not match tensor size (4)")
+  expect_ggml_error(ggml_set_f32(t, numeric(4e6)), "shape", "Data length (4000000) does not match tensor size (4)")
+  expect_ggml_error(ggml_set_f32(t, 1), "shape", "Data length (1) does not match tensor size (4)")
   expect_identical(ggml_get_f32(t), rep(0, 4))
 })
 
 test_that("set_f32_character", {
   ctx <- ggml_init()
   t <- ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 2)
-  expect_refused(ggml_set_f32(t, c("a", "b")), "argument", "data must be numeric", "character")
-  expect_refused(ggml_set_f32(t, list(1, 2)), "argument", "data must be numeric", "list")
-  expect_refused(ggml_set_f32(t, factor(1:2)), "argument", "data must be numeric", "factor")
-  expect_refused(ggml_set_f32(t, NULL), "argument", "data must be numeric", "NULL")
+  expect_ggml_error(ggml_set_f32(t, c("a", "b")), "argument", "data must be numeric", "character")
+  expect_ggml_error(ggml_set_f32(t, list(1, 2)), "argument", "data must be numeric", "list")
+  expect_ggml_error(ggml_set_f32(t, factor(1:2)), "argument", "data must be numeric", "factor")
+  expect_ggml_error(ggml_set_f32(t, NULL), "argument", "data must be numeric", "NULL")
 })
 
 test_that("values that a type cannot hold are refused", {
   ctx <- ggml_init()
   i <- ggml_new_tensor_1d(ctx, GGML_TYPE_I32, 2)
-  expect_refused(ggml_set_i32(i, c(1, 1.5)), "argument", "whole numbers", "1.5 at position 2")
-  expect_refused(ggml_set_i32(i, c(NA, 1L)), "argument", "missing")
-  expect_refused(ggml_set_i32(i, c(1, 2^31)), "argument", "2147483647")
-  expect_refused(ggml_set_f32(i, 1:2), "dtype", "Tensor type must be F32", "i32")
+  expect_ggml_error(ggml_set_i32(i, c(1, 1.5)), "argument", "whole numbers", "1.5 at position 2")
+  expect_ggml_error(ggml_set_i32(i, c(NA, 1L)), "argument", "missing")
+  expect_ggml_error(ggml_set_i32(i, c(1, 2^31)), "argument", "2147483647")
+  expect_ggml_error(ggml_set_f32(i, 1:2), "dtype", "Tensor type must be F32", "i32")
   f <- ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 2)
-  expect_refused(ggml_get_i32(f), "dtype", "Tensor type must be I32", "f32")
+  expect_ggml_error(ggml_get_i32(f), "dtype", "Tensor type must be I32", "f32")
   q <- ggml_new_tensor_1d(ctx, GGML_TYPE_Q4_0, 32)
-  expect_refused(ggml_get_f32_nd(q, 0), "dtype", "q4_0")
+  expect_ggml_error(ggml_get_f32_nd(q, 0), "dtype", "q4_0")
 })
 
 test_that("set_f32_no_alloc", {
   ctx <- ggml_init(no_alloc = TRUE)
   t <- ggml_set_name(ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 2), "bare")
-  expect_refused(ggml_set_f32(t, 1:2), "memory", "tensor has no storage yet", "bare", "no_alloc")
+  expect_ggml_error(ggml_set_f32(t, 1:2), "memory", "tensor has no storage yet", "bare", "no_alloc")
 })
 
 test_that("use_tensor_after_free", {
   ctx <- ggml_init()
   t <- ggml_new_f32(ctx, 1)
   ggml_free(ctx)
-  expect_refused(ggml_get_f32(t), "freed", "the context has been freed")
+  expect_ggml_error(ggml_get_f32(t), "freed", "the context has been freed")
   ctx <- ggml_init()
   t <- ggml_new_f32(ctx, 1)
   ggml_reset(ctx)
   # The slot is taken by another tensor; the old handle still finds nothing.
   ggml_new_f32(ctx, 2)
-  expect_refused(ggml_get_f32(t), "freed", "freed or reset")
+  expect_ggml_error(ggml_get_f32(t), "freed", "freed or reset")
 })

@@ -13,37 +13,37 @@ test_that("handles say what they are", {
 })
 
 test_that("pointer_is_number", {
-  cnd <- expect_refused(ggml_get_f32(42), "argument", "ggml_get_f32", "expected a tensor, got numeric")
+  cnd <- expect_ggml_error(ggml_get_f32(42), "argument", "ggml_get_f32", "expected a tensor, got numeric")
   expect_identical(cnd$arg, "tensor")
   expect_identical(cnd$call, quote(ggml_get_f32(42)))
-  expect_refused(ggml_get_f32(42L), "argument", "got integer")
-  expect_refused(ggml_get_f32(NULL), "argument", "got NULL")
-  expect_refused(ggml_get_f32("a"), "argument", "got character")
-  expect_refused(ggml_get_f32(mean), "argument", "got function")
-  expect_refused(ggml_get_f32(data.frame()), "argument", "got data frame")
-  expect_refused(ggml_used_mem(globalenv()), "argument", "expected a context, got environment")
-  expect_refused(ggml_graph_n_nodes(1), "argument", "expected a graph, got numeric")
+  expect_ggml_error(ggml_get_f32(42L), "argument", "got integer")
+  expect_ggml_error(ggml_get_f32(NULL), "argument", "got NULL")
+  expect_ggml_error(ggml_get_f32("a"), "argument", "got character")
+  expect_ggml_error(ggml_get_f32(mean), "argument", "got function")
+  expect_ggml_error(ggml_get_f32(data.frame()), "argument", "got data frame")
+  expect_ggml_error(ggml_used_mem(globalenv()), "argument", "expected a context, got environment")
+  expect_ggml_error(ggml_graph_n_nodes(1), "argument", "expected a graph, got numeric")
 })
 
 test_that("pointer_wrong_kind", {
   ctx <- ggml_init()
-  expect_refused(ggml_get_f32(ctx), "argument", "expected a tensor, got a context")
-  expect_refused(ggml_free(ggml_new_f32(ctx, 1)), "argument", "expected a context, got a tensor")
+  expect_ggml_error(ggml_get_f32(ctx), "argument", "expected a tensor, got a context")
+  expect_ggml_error(ggml_free(ggml_new_f32(ctx, 1)), "argument", "expected a context, got a tensor")
   foreign <- methods::new("externalptr")
-  expect_refused(ggml_get_f32(foreign), "argument", "external pointer of another package")
+  expect_ggml_error(ggml_get_f32(foreign), "argument", "external pointer of another package")
 })
 
 test_that("backend_wrong_kind", {
   ctx <- ggml_init()
-  expect_refused(ggml_backend_name(ctx), "argument", "expected a backend, got a context")
-  expect_refused(ggml_backend_alloc_ctx_tensors(ctx, ctx), "argument", "expected a backend, got a context")
+  expect_ggml_error(ggml_backend_name(ctx), "argument", "expected a backend, got a context")
+  expect_ggml_error(ggml_backend_alloc_ctx_tensors(ctx, ctx), "argument", "expected a backend, got a context")
 })
 
 test_that("backend_double_free", {
   backend <- ggml_backend_cpu_init()
   expect_invisible(ggml_backend_free(backend))
   expect_null(ggml_backend_free(backend))
-  expect_refused(ggml_backend_name(backend), "freed", "the backend has been freed")
+  expect_ggml_error(ggml_backend_name(backend), "freed", "the backend has been freed")
 })
 
 test_that("tensor_from_rds", {
@@ -53,13 +53,13 @@ test_that("tensor_from_rds", {
   file <- tempfile()
   saveRDS(list(t, ctx, g, ggml_backend_cpu_init()), file)
   back <- readRDS(file)
-  expect_refused(ggml_get_f32(back[[1]]), "freed", "handle is no longer valid", "another R session")
-  expect_refused(ggml_used_mem(back[[2]]), "freed", "no longer valid")
-  expect_refused(ggml_graph_compute(ctx, back[[3]]), "freed", "no longer valid")
-  expect_refused(ggml_backend_name(back[[4]]), "freed", "no longer valid")
+  expect_ggml_error(ggml_get_f32(back[[1]]), "freed", "handle is no longer valid", "another R session")
+  expect_ggml_error(ggml_used_mem(back[[2]]), "freed", "no longer valid")
+  expect_ggml_error(ggml_graph_compute(ctx, back[[3]]), "freed", "no longer valid")
+  expect_ggml_error(ggml_backend_name(back[[4]]), "freed", "no longer valid")
   expect_identical(format(back[[1]]), "<ggml tensor: freed>")
   # The right kind is asked for first.
-  expect_refused(ggml_get_f32(back[[2]]), "argument", "expected a tensor, got a context")
+  expect_ggml_error(ggml_get_f32(back[[2]]), "argument", "expected a tensor, got a context")
   child <- in_process(sprintf(
     "x <- readRDS(%s); cat(tryCatch(ggml_get_f32(x[[1]]), error = function(e) class(e)[1]))",
     deparse(file)

@@ -63,3 +63,14 @@ test_that("anything but a model is refused by every function on models", {
   }
   expect_still_computes()
 })
+
+test_that("a damaged model is refused", {
+  model <- nn_classifier()
+  model$layers <- "dense"
+  expect_refused(ggml_predict(model, matrix(0, 1, 4)), "argument", "damaged")
+  expect_refused(ggml_layer_dense(model, 1), "argument", "damaged")
+  expect_refused(ggml_compile(model), "argument", "damaged")
+  model <- nn_classifier()
+  model$layers[[1]]$type <- "no_such_layer"
+  expect_error(ggml_predict(model, matrix(0, 1, 4)), "no_such_layer", class = "ggmlr_error")
+})

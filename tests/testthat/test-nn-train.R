@@ -114,6 +114,26 @@ test_that("Ctrl-C in a slow callback keeps the epochs that were completed", {
   expect_length(got$model$history$epochs, 1)
 })
 
+test_that("Ctrl-C during a step that takes long is not lost", {
+  skip_on_os("windows")
+  skip_on_cran()
+  got <- interrupt_child(
+    extra = c(
+      "model <- ggml_model_sequential() |>",
+      "  ggml_layer_dense(1024, 'relu', input_shape = 64) |>",
+      "  ggml_layer_dense(1024, 'relu') |>",
+      "  ggml_layer_dense(10, 'softmax') |> ggml_compile()"
+    ),
+    body = paste(
+      "ggml_fit(model, x[1:4000, ], y[1:4000, ], epochs = 1e6, batch_size = 1000,",
+      "verbose = 0, callbacks = tell)"
+    )
+  )
+  expect_false(is.null(got))
+  expect_identical(got$class[1L], "ggmlr_warning_interrupted")
+  expect_lt(got$done - got$sent, 3)
+})
+
 test_that("an interrupt that the engine notices ends the fit the same way", {
   d <- nn_groups()
   interrupt <- list(on_epoch_end = function(epoch, logs, state) {
