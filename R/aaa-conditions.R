@@ -107,17 +107,19 @@ call_name <- function(call) {
 }
 
 # The call that the user wrote: outwards from here as long as functions of this
-# package call each other, also through base R's (vapply() and the like).
+# package call each other, also through base R's (vapply() and the like), but not
+# out of an expression of the user's that is being evaluated.
 user_call <- function() {
   home <- topenv(environment(user_call))
   parents <- sys.parents()
   at <- parents[length(parents)]
   found <- NULL
   while (at > 0L) {
-    where <- topenv(environment(sys.function(at)))
+    f <- sys.function(at)
+    where <- topenv(environment(f))
     if (identical(where, home)) {
       found <- at
-    } else if (!identical(where, .BaseNamespaceEnv) && !identical(where, baseenv())) {
+    } else if (!identical(where, .BaseNamespaceEnv) || identical(f, eval)) {
       break
     }
     at <- parents[at]

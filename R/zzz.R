@@ -14,11 +14,8 @@ session_state <- new.env(parent = emptyenv())
   rs_diag_time()
 }
 
-.onUnload <- function(libpath) {
-  # Finalizers point into the library.
-  gc()
-  library.dynam.unload("ggmlR", libpath)
-}
+# There is no .onUnload(): handles that live on have finalizers in the library, so
+# it must stay loaded.
 
 # R's collector does not see the data of tensors: it would let dead contexts of
 # many gigabytes lie around, because their handles are small.

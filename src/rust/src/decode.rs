@@ -59,7 +59,14 @@ fn shown(x: &Robj) -> String {
         return if v.is_na() { "NA".to_owned() } else { v.to_string() };
     }
     if let Some([v]) = x.as_logical_slice() {
-        return if v.is_na() { "NA" } else if v.is_true() { "TRUE" } else { "FALSE" }.to_owned();
+        return if v.is_na() {
+            "NA"
+        } else if v.is_true() {
+            "TRUE"
+        } else {
+            "FALSE"
+        }
+        .to_owned();
     }
     match x.as_str() {
         Some(s) if !s.is_na() => format!("\"{}\"", s.chars().take(60).collect::<String>()),
@@ -100,7 +107,9 @@ pub fn number(x: &Robj, arg: &str) -> Result<f64> {
 /// One number that may also be NaN or NA (which is then NaN): a value, not a size.
 pub fn value(x: &Robj, arg: &str) -> Result<f64> {
     match number(x, arg) {
-        Err(_) if x.len() == 1 && matches!(x.rtype(), Rtype::Doubles | Rtype::Integers | Rtype::Logicals) => Ok(f64::NAN),
+        Err(_) if x.len() == 1 && matches!(x.rtype(), Rtype::Doubles | Rtype::Integers | Rtype::Logicals) => {
+            Ok(f64::NAN)
+        }
         other => other,
     }
 }
@@ -229,7 +238,9 @@ pub fn extents(x: &Robj, arg: &str) -> Result<Vec<usize>> {
             return Err(missing(&name));
         }
         if n <= 0.0 {
-            return Err(Error::argument(&name, format!("dimensions must be positive, got {name} = {n}")).got(n.to_string()));
+            return Err(
+                Error::argument(&name, format!("dimensions must be positive, got {name} = {n}")).got(n.to_string())
+            );
         }
         if n.fract() != 0.0 || n > EXACT {
             return Err(wrong(&name, "a whole number", n.to_string()));
@@ -258,7 +269,9 @@ pub fn dtype(x: &Robj, arg: &str) -> Result<DType> {
     let id = whole(x, arg)?;
     let known = i32::try_from(id).ok().and_then(DType::from_id);
     known.ok_or_else(|| {
-        Error::argument(arg, format!("unknown type {id}")).expected("one of the GGML_TYPE_ constants").got(id.to_string())
+        Error::argument(arg, format!("unknown type {id}"))
+            .expected("one of the GGML_TYPE_ constants")
+            .got(id.to_string())
     })
 }
 

@@ -158,9 +158,12 @@ pub fn key(x: &Robj, wanted: Thing, arg: &str) -> Result<Key> {
         None => return Err(wrong("an external pointer of another package".to_owned())),
     }
     Key::from_bits(address).ok_or_else(|| {
-        Error::new(Kind::Freed, format!("argument '{arg}': the handle is no longer valid: it comes from another R session"))
-            .arg(arg)
-            .hint("Handles cannot be saved. Save the values and make the object again.")
+        Error::new(
+            Kind::Freed,
+            format!("argument '{arg}': the handle is no longer valid: it comes from another R session"),
+        )
+        .arg(arg)
+        .hint("Handles cannot be saved. Save the values and make the object again.")
     })
 }
 

@@ -45,7 +45,9 @@ where
                     cancel.set();
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(Error::internal("a worker thread ended without an answer")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::internal("a worker thread ended without an answer"));
+            }
         }
     };
     let _ = worker.join();

@@ -32,7 +32,9 @@ impl Family {
 
     fn check(self, t: DType) -> Result<()> {
         let (takes, name) = match self {
-            Family::Float => (matches!(t, DType::F32 | DType::F16 | DType::BF16 | DType::F64), "F32 (or F16, BF16, F64)"),
+            Family::Float => {
+                (matches!(t, DType::F32 | DType::F16 | DType::BF16 | DType::F64), "F32 (or F16, BF16, F64)")
+            }
             Family::Int => (matches!(t, DType::I8 | DType::I16 | DType::I32 | DType::I64), "I32 (or I8, I16, I64)"),
             Family::Any => (true, ""),
         };

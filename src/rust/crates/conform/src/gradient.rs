@@ -13,6 +13,9 @@ use smallvec::SmallVec;
 /// Allowed difference, relative to the gradient or 1.
 pub const LIMIT: f64 = 1e-7;
 
+/// A difference that no other step needs to improve.
+const GOOD: f64 = 1e-9;
+
 /// Steps to try: the first is best for smooth formulas, the others for steep ones. A wrong rule fits none of them.
 const STEPS: [f64; 3] = [1e-3, 1e-4, 1e-5];
 
@@ -65,7 +68,7 @@ pub fn check(case: &Case, seed: u64) -> Result<Gradient> {
                 if e < err {
                     err = e;
                 }
-                if err <= LIMIT {
+                if err <= GOOD {
                     break;
                 }
             }

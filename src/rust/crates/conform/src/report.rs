@@ -183,7 +183,7 @@ impl Bench<'_> {
         if let Some(kind) = self.case.fails {
             if options.values {
                 let (device, case, seed) = (self.device, self.case, self.seed());
-                let finding = finding_of(guard(|| refused(device, case, seed, kind)), |()| ok(), DeviceKind::Cpu);
+                let finding = finding_of(guard(|| refused(device, case, seed, kind)), |()| ok(), device.kind());
                 self.push("refusal", self.dtype(), finding);
             }
             return;

@@ -1,9 +1,13 @@
 //! The only place that says how far a result may be from the definition.
 //!
-//! A difference is allowed up to `limit(class) * scale`, where the scale is the largest of 1, the magnitude of the
-//! expected number and, for sums, the root mean square of the whole result. The last one stands for the sum of the
-//! magnitudes of a sum's terms, which cannot be seen from outside: where terms cancel, the result is small but its
-//! rounding errors are not. NaN equals NaN only, and infinities equal themselves only.
+//! A difference is allowed up to `limit(class) * scale`.
+//! * `Ulp`: the scale is the magnitude of the expected number, or 1 for smaller ones.
+//! * `Reduce` and `Half`: the scale is the magnitude of the expected number, or the root mean square of the whole result
+//!   for smaller ones. The latter stands for the sum of the magnitudes of a sum's terms, which cannot be seen from
+//!   outside: where terms cancel, the result is small but its rounding errors are not. It makes the class as strict for
+//!   the thousandths of a long softmax as for sums of thousands.
+//!
+//! NaN equals NaN only, and infinities equal themselves only.
 
 use ggmlr_core::{DType, Error, Result};
 use ggmlr_ops::Tol;
@@ -16,6 +20,9 @@ const SUM_FACTOR: f64 = 4.0;
 /// Units in the last place allowed where half precision numbers meet: two roundings of an operand and one of the
 /// result, then the same headroom as for sums.
 const HALF_FACTOR: f64 = 4.0;
+
+/// A result below this throughout is one where everything cancels: its terms were about 1, as the inputs are.
+const CANCELLED: f64 = 1e-4;
 
 /// Allowed relative difference of kernels in f64, whatever the class: formulas differ from their definition by the
 /// order of a few operations only.
@@ -73,8 +80,14 @@ fn round_to(dtype: DType, x: f64) -> f64 {
     }
 }
 
-fn uses_spread(tol: Tol) -> bool {
-    matches!(tol, Tol::Reduce(_) | Tol::Half)
+/// The smallest scale of a result's elements.
+fn floor(tol: Tol, expected: &[f64]) -> f64 {
+    if !matches!(tol, Tol::Reduce(_) | Tol::Half) {
+        return 1.0;
+    }
+    let finite = || expected.iter().filter(|x| x.is_finite());
+    let rms = (finite().map(|x| x * x).sum::<f64>() / finite().count().max(1) as f64).sqrt();
+    if rms < CANCELLED { 1.0 } else { rms }
 }
 
 /// Compares a result, element by element.
@@ -83,12 +96,7 @@ pub fn compare(tol: Tol, result: DType, types: &[DType], got: &[f64], expected: 
         return Err(Error::internal(format!("{} elements came back, {} were expected", got.len(), expected.len())));
     }
     let limit = limit(tol, result, types);
-    let finite = expected.iter().filter(|x| x.is_finite());
-    let spread = if uses_spread(tol) {
-        (finite.clone().map(|x| x * x).sum::<f64>() / finite.count().max(1) as f64).sqrt()
-    } else {
-        0.0
-    };
+    let floor = floor(tol, expected);
     let mut out = Verdict { ok: true, err: 0.0, limit, worst: 0, got: 0.0, expected: 0.0 };
     for (i, (&g, &e)) in got.iter().zip(expected).enumerate() {
         let want = round_to(result, e);
@@ -97,7 +105,7 @@ pub fn compare(tol: Tol, result: DType, types: &[DType], got: &[f64], expected: 
         } else if !g.is_finite() || !want.is_finite() {
             f64::INFINITY
         } else {
-            (g - e).abs() / e.abs().max(spread).max(1.0)
+            (g - e).abs() / e.abs().max(floor)
         };
         out.ok &= err <= limit;
         if i == 0 || err > out.err {
@@ -146,8 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_sums_are_measured_against_their_neighbours() {
-        let v = compare(Tol::Reduce(1), DType::F32, &[DType::F32], &[100.0, 1e-5], &[100.0, 0.0]).unwrap();
-        assert!(v.ok, "{v:?}");
+    fn sums_are_measured_against_their_neighbours() {
+        let sum = |got: &[f64], expected: &[f64]| {
+            compare(Tol::Reduce(1), DType::F32, &[DType::F32], got, expected).unwrap().ok
+        };
+        assert!(sum(&[100.0, 1e-5], &[100.0, 0.0]), "terms that cancel");
+        assert!(!sum(&[1e-3, 1.001e-3], &[1e-3, 1e-3]), "small numbers are not measured against 1");
+        assert!(sum(&[1e-7], &[0.0]) && !sum(&[1e-6], &[0.0]), "everything cancels");
     }
 }

@@ -49,6 +49,8 @@ pub struct Step {
     pub dst: SmallVec<[Operand; 1]>,
     /// `into[i]` is the source whose memory result `i` shares on purpose.
     pub into: SmallVec<[Option<u8>; 1]>,
+    /// Whether it writes into memory that outlives the run.
+    pub updates: bool,
     /// The operator's words in the scalar block.
     pub scalars: Range<usize>,
     /// Estimated nanoseconds.
@@ -94,6 +96,9 @@ pub struct Submit<'a> {
     pub bindings: &'a [Binding],
     pub scalars: &'a [u64],
     pub cancel: &'a Cancel,
+    /// Ignore a cancel once the first lasting update has begun: a step of an optimiser happens as a whole or not at
+    /// all.
+    pub whole_updates: bool,
     /// Upper bound on threads; 0 leaves it to the device.
     pub threads: usize,
 }

@@ -3,7 +3,7 @@
 use crate::buffer::{Extent, HostBuffer, Locked, overlap};
 use crate::pool::RunPool;
 use ggmlr_core::{
-    CpuCall, Desc, Dst, Error, Kind, Layout, Operand, Part, Plan, Result, Src, Step, Submit,
+    CpuCall, Desc, Dst, Error, Kind, Layout, Operand, Part, Plan, Pool, Result, Src, Step, Submit,
 };
 use ggmlr_simd::copy::copy_strided;
 use ggmlr_simd::fpmode::FlushDenormals;
@@ -100,7 +100,10 @@ impl CpuPlan {
         let hosts = run.bindings.iter().filter_map(|b| b.buffer.as_any().downcast_ref().map(|h| (h, b.offset)));
         let mut locked = Locked::new(hosts)?;
         for ready in &self.steps {
-            if run.cancel.is_set() {
+            if run.whole_updates && ready.step.updates {
+                pool.ignore_cancel();
+            }
+            if pool.cancelled() {
                 return Err(Error::new(Kind::Interrupted, "the computation was interrupted"));
             }
             let _flush = ready.flush.then(FlushDenormals::new);
@@ -108,7 +111,7 @@ impl CpuPlan {
             step(ready, run.scalars, &mut locked, pool, scratch).map_err(|e| e.op(ready.step.op.name()))?;
         }
         // A cancel during the last kernel leaves its blocks undone.
-        if run.cancel.is_set() {
+        if pool.cancelled() {
             return Err(Error::new(Kind::Interrupted, "the computation was interrupted"));
         }
         Ok(())

@@ -80,13 +80,20 @@ pub(crate) struct RunPool<'a> {
     cancel: &'a Cancel,
     /// Whether the running kernel lets denormals count as zero: helpers must treat them like the calling thread.
     flush: AtomicBool,
+    /// Set when what runs must come to its end.
+    deaf: AtomicBool,
 }
 
 impl<'a> RunPool<'a> {
     /// At most `limit` threads (0: as many as the user allows).
     pub fn new(limit: usize, cancel: &'a Cancel) -> RunPool<'a> {
         let (threads, helpers) = helpers(limit);
-        RunPool { threads, helpers, cancel, flush: AtomicBool::new(false) }
+        RunPool { threads, helpers, cancel, flush: AtomicBool::new(false), deaf: AtomicBool::new(false) }
+    }
+
+    /// From now on the run goes to its end.
+    pub fn ignore_cancel(&self) {
+        self.deaf.store(true, Ordering::Relaxed);
     }
 
     /// Sets how the next kernel treats denormals.
@@ -103,7 +110,7 @@ impl Pool for RunPool<'_> {
     fn run(&self, tasks: usize, f: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let work = || {
-            while !self.cancel.is_set() {
+            while !self.cancelled() {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 if i >= tasks {
                     break;
@@ -126,7 +133,7 @@ impl Pool for RunPool<'_> {
     }
 
     fn cancelled(&self) -> bool {
-        self.cancel.is_set()
+        self.cancel.is_set() && !self.deaf.load(Ordering::Relaxed)
     }
 }
 

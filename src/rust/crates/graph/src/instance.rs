@@ -25,6 +25,7 @@ pub struct Instance {
     missing: usize,
     bound: Vec<Vec<bool>>,
     scalars: Vec<u64>,
+    whole_updates: bool,
 }
 
 impl Instance {
@@ -65,6 +66,7 @@ impl Instance {
             missing: program.external.iter().map(Vec::len).sum(),
             bound: program.external.iter().map(|e| vec![false; e.len()]).collect(),
             scalars: program.graph().scalars().to_vec(),
+            whole_updates: false,
             program,
             streams,
             bindings,
@@ -86,12 +88,10 @@ impl Instance {
                 binding.offset
             )));
         }
-        for (d, list) in self.program.external.iter().enumerate() {
-            for (i, _) in list.iter().enumerate().filter(|(_, e)| **e == v) {
-                self.bindings[d][FIRST_EXTERNAL as usize + i] = binding.clone();
-                if !std::mem::replace(&mut self.bound[d][i], true) {
-                    self.missing -= 1;
-                }
+        if let Some(&(d, i)) = self.program.slot_of.get(&v) {
+            self.bindings[d][FIRST_EXTERNAL as usize + i] = binding;
+            if !std::mem::replace(&mut self.bound[d][i], true) {
+                self.missing -= 1;
             }
         }
         Ok(())
@@ -111,6 +111,12 @@ impl Instance {
         &mut self.scalars
     }
 
+    /// Makes a cancel act only before the first update of memory that outlives the run, so that a training step happens
+    /// as a whole or not at all. The graph must have its updates at the end.
+    pub fn keep_updates_whole(&mut self) {
+        self.whole_updates = true;
+    }
+
     /// Runs the program and waits for it.
     pub fn run(&mut self, run: &Run<'_>) -> Result<()> {
         if self.missing > 0 {
@@ -126,6 +132,7 @@ impl Instance {
                         bindings: &self.bindings[d],
                         scalars: &self.scalars,
                         cancel: run.cancel,
+                        whole_updates: self.whole_updates,
                         threads: run.threads,
                     };
                     last[d] = Some(self.streams[d].submit(plan.as_ref(), &submit)?);

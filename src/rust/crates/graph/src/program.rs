@@ -50,6 +50,8 @@ pub struct Program {
     pub(crate) fills: Vec<Fill>,
     /// Values behind the external slots of each device.
     pub(crate) external: Vec<Vec<ValueId>>,
+    /// Device and position in `external` of each value from outside; its own memory is on one device only.
+    pub(crate) slot_of: HashMap<ValueId, (usize, usize)>,
     /// Where the memory of each kept value is.
     pub(crate) home: HashMap<ValueId, Spot>,
     cost: f64,
@@ -366,7 +368,13 @@ fn finish(b: Builder<'_>, devices: &[Arc<dyn Device>], ledger: Ledger) -> Result
             home.insert(*root, spots[*c]);
         }
     }
+    let slot_of = external
+        .iter()
+        .enumerate()
+        .flat_map(|(d, list)| list.iter().enumerate().map(move |(i, v)| (*v, (d, i))))
+        .collect();
     Ok(Program {
+        slot_of,
         graph: b.graph.clone(),
         devices: devices.to_vec(),
         stages,
@@ -399,6 +407,10 @@ fn step(graph: &Graph, node: usize, src: &[usize], dst: &[usize], into: &[Option
             .map(|(o, c)| operand(ValueId { node: node as u32, out: o as u8 }, *c))
             .collect(),
         into: into.iter().copied().collect(),
+        updates: (0..n.out.len()).any(|o| {
+            let root = graph.root(ValueId { node: node as u32, out: o as u8 });
+            matches!(n.out[o].place, Place::Into(_)) && graph.value(root).place == Place::External
+        }),
         scalars: n.scalars.clone(),
         cost: n.op.cost(&x, &y),
         node: node as u32,

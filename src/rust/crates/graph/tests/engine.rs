@@ -320,3 +320,36 @@ fn helpers_convert() {
     assert_eq!(f32_desc(&[2]).dtype, DType::F32);
     assert!(HostBuffer::zeroed(0).unwrap().is_host());
 }
+
+#[test]
+fn a_training_step_is_taken_as_a_whole_or_not_at_all() {
+    // y = x^2; w *= 2 in place: cancelled from the start, then cancelled by the operator before the update.
+    for early in [true, false] {
+        let cancel = Cancel::new();
+        let mut g = Graph::new();
+        let x = g.leaf(f32_desc(&[4]));
+        let w = g.leaf(f32_desc(&[4]));
+        let y = g.op(Square, &[x]).unwrap();
+        g.keep(y);
+        let stop = common::Pull(cancel.clone());
+        let first = g.add(Arc::new(Lin::new(2.0)), &[w], Some(0)).unwrap()[0];
+        if !early {
+            g.add(Arc::new(stop), &[first], Some(0)).unwrap();
+            g.add(Arc::new(Lin::new(5.0)), &[w], Some(0)).unwrap();
+        } else {
+            cancel.set();
+        }
+        let mut r = Runner::new(&g, &[CpuDevice::shared()]);
+        r.inst.keep_updates_whole();
+        r.set(w, &[1.0; 4]);
+        r.set(x, &[3.0; 4]);
+        let done = r.inst.run(&Run { cancel: &cancel, threads: 1 });
+        if early {
+            assert_eq!(done.unwrap_err().kind(), Kind::Interrupted);
+            assert_eq!(r.get(w), [1.0; 4]);
+        } else {
+            done.unwrap();
+            assert_eq!(r.get(w), [10.0; 4]);
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use crate::data::{Data, Resident};
 use crate::losses::{Compile, Loss};
 use crate::program::ScoreGraph;
-use crate::runtime::{Runner, Runtime};
+use crate::runtime::{Runner, Runtime, stop_if};
 use crate::spec::{Model, ModelSpec};
 use crate::weights::{self, Buffers, Weights};
 use ggmlr_core::{Cancel, Error, Result};
@@ -114,6 +114,7 @@ impl Scorer {
                 *sum += b.runner.result(i) * if i == 1 { 1.0 } else { n as f64 };
             }
         }
+        stop_if(cancel)?;
         let mut metrics = sums[2..].iter().map(|s| s / total as f64);
         Ok(Scores {
             loss: sums[0] / total as f64,

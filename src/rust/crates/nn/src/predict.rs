@@ -3,7 +3,7 @@
 use crate::data::{RArray, Rows, Table, one};
 use crate::evaluate::check_batch_size;
 use crate::program::PredictGraph;
-use crate::runtime::{Runner, Runtime};
+use crate::runtime::{Runner, Runtime, stop_if};
 use crate::spec::{Model, ModelSpec};
 use crate::weights::{self, Buffers, Weights};
 use ggmlr_core::{Cancel, Error, Result};
@@ -98,6 +98,7 @@ impl Predictor {
                 out.take(&short, first, len)?;
             }
         }
+        stop_if(cancel)?;
         self.unknown.iter().for_each(|&i| out.forget(i));
         Ok(out.outputs)
     }

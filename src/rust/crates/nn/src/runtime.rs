@@ -1,6 +1,6 @@
 //! Where programs run, and the programs themselves: compiled once per process, reused by every fit and prediction.
 
-use ggmlr_core::{Binding, Buffer, BufferRef, Cancel, Class, DType, Desc, Device, Error, Result};
+use ggmlr_core::{Binding, Buffer, BufferRef, Cancel, Class, DType, Desc, Device, Error, Kind, Result};
 use ggmlr_graph::{Graph, Instance, Program, ProgramCache, Run, ValueId};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -103,6 +103,11 @@ impl Runner {
         self.instance.program().cost()
     }
 
+    /// Lets a cancel act only before the optimiser has begun.
+    pub fn keep_updates_whole(&mut self) {
+        self.instance.keep_updates_whole();
+    }
+
     /// Runs.
     pub fn run(&mut self, cancel: &Cancel) -> Result<()> {
         self.instance.run(&Run { cancel, threads: self.threads })
@@ -130,4 +135,9 @@ impl Runner {
 /// Writes numbers to the start of a buffer.
 pub(crate) fn write<T: bytemuck::Pod>(buffer: &dyn Buffer, values: &[T]) -> Result<()> {
     buffer.write(0, bytemuck::cast_slice(values))
+}
+
+/// Ends work that was cancelled after its last run: whoever set the flag has used up the user's request.
+pub(crate) fn stop_if(cancel: &Cancel) -> Result<()> {
+    if cancel.is_set() { Err(Error::new(Kind::Interrupted, "the computation was interrupted")) } else { Ok(()) }
 }

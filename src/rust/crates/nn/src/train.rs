@@ -61,9 +61,6 @@ pub struct Trainer {
     key: u64,
     /// Steps taken so far.
     t: u64,
-    /// Never set: a batch always runs to its end, because half of an optimiser step would be neither the old weights
-    /// nor the new ones. Interrupts act between batches.
-    whole: Cancel,
 }
 
 impl Trainer {
@@ -114,7 +111,6 @@ impl Trainer {
             batch_size,
             key,
             t: 0,
-            whole: Cancel::new(),
         };
         // Errors of the graph belong to the construction, not to the first step.
         trainer.step(batch_size)?;
@@ -132,6 +128,7 @@ impl Trainer {
         let g = StepGraph::new(&self.model, &self.compile, n, self.data.n(), self.data.weight_row())?;
         let index = self.rt.alloc(n * size_of::<i32>(), Class::Inputs)?;
         let mut runner = Runner::new(&self.rt, g.graph, &g.results, self.steps.first().map(|s| &s.runner))?;
+        runner.keep_updates_whole();
         for (leaf, buffer) in g.weights.iter().flatten().zip(self.weights.iter().flatten()) {
             runner.bind(*leaf, buffer, 0)?;
         }
@@ -180,29 +177,30 @@ impl Trainer {
         let start = Instant::now();
         let mut correct = 0.0;
         let mut out = Steps { next: from, loss_sum: 0.0, correct: None, samples: 0, status: Status::Running };
-        while out.next < order.len() {
-            if cancel.is_set() {
-                out.status = Status::Interrupted;
-                break;
-            }
+        while out.next < order.len() && !cancel.is_set() {
             let batch = &order[out.next..(out.next + self.batch_size).min(order.len())];
-            match self.batch(batch, lr)? {
-                Some((loss, right)) => {
-                    out.loss_sum += loss * batch.len() as f64;
-                    correct += right;
-                    out.samples += batch.len();
-                    out.next += batch.len();
-                }
-                None => {
+            let (loss, right) = match self.batch(batch, lr, cancel) {
+                Ok(Some(done)) => done,
+                Ok(None) => {
                     out.status = Status::NonFinite { batch: out.next / self.batch_size };
                     break;
                 }
-            }
+                // The batch was given up before the optimiser began: the weights are those of the last whole step.
+                Err(e) if e.kind() == Kind::Interrupted => break,
+                Err(e) => return Err(e),
+            };
+            out.loss_sum += loss * batch.len() as f64;
+            correct += right;
+            out.samples += batch.len();
+            out.next += batch.len();
             if start.elapsed() >= budget {
                 break;
             }
         }
-        if out.next >= order.len() {
+        // Also when it came during the last batch: whoever set it has used up the user's request.
+        if out.status == Status::Running && cancel.is_set() {
+            out.status = Status::Interrupted;
+        } else if out.next >= order.len() {
             out.status = Status::Done;
         }
         out.correct = right_samples(&self.model, self.compile.loss, correct);
@@ -210,7 +208,7 @@ impl Trainer {
     }
 
     /// One step: loss and right predictions, or nothing when they or a gradient are not finite.
-    fn batch(&mut self, samples: &[u32], lr: f64) -> Result<Option<(f64, f64)>> {
+    fn batch(&mut self, samples: &[u32], lr: f64, cancel: &Cancel) -> Result<Option<(f64, f64)>> {
         let at = self.step(samples.len())?;
         let step = &mut self.steps[at];
         // Sample numbers fit an i32: the data was checked for it.
@@ -219,7 +217,7 @@ impl Trainer {
         for &mask in &step.masks {
             step.runner.scalars()[mask + MASK_STEP] = self.t;
         }
-        step.runner.run(&self.whole)?;
+        step.runner.run(cancel)?;
         step.runner.fetch()?;
         if step.runner.result(2) != 1.0 {
             return Ok(None);

@@ -85,9 +85,9 @@ impl Session {
             };
             if t.root == *k && homeless {
                 places.push((*k, total));
-                total = t.desc.span().checked_next_multiple_of(SLOT).and_then(|n| n.checked_add(total)).ok_or_else(|| {
-                    failed("their size overflows").got(format!("tensor '{}', {}", t.label(), t.desc.show()))
-                })?;
+                total = t.desc.span().checked_next_multiple_of(SLOT).and_then(|n| n.checked_add(total)).ok_or_else(
+                    || failed("their size overflows").got(format!("tensor '{}', {}", t.label(), t.desc.show())),
+                )?;
             }
         }
         if places.is_empty() {

@@ -89,7 +89,8 @@ impl Session {
                 args.push(v);
             }
             let results: SmallVec<[Key; 1]> = std::iter::once(*key).chain(more.iter().copied()).collect();
-            let descs: SmallVec<[Desc; 1]> = results.iter().map(|k| Ok(self.tensor(*k)?.desc)).collect::<Result<_>>()?;
+            let descs: SmallVec<[Desc; 1]> =
+                results.iter().map(|k| Ok(self.tensor(*k)?.desc)).collect::<Result<_>>()?;
             let out = snap.graph.add_inferred(op.clone(), &args, &descs, *into)?;
             for (k, v) in results.iter().zip(&out) {
                 let t = self.tensor(*k)?;

@@ -27,6 +27,8 @@ pub fn graph_overhead(size: usize, grads: bool) -> usize {
 pub struct Context {
     pub(crate) budget: usize,
     pub(crate) used: usize,
+    /// Bytes of the largest tensor.
+    pub(crate) largest: usize,
     pub(crate) no_alloc: bool,
     /// In order of creation.
     pub(crate) tensors: Vec<Key>,
@@ -73,7 +75,8 @@ impl Context {
     pub(crate) fn charge_tensor(&mut self, data: usize) -> Result<()> {
         let data = data.checked_next_multiple_of(DATA_ALIGN).unwrap_or(usize::MAX);
         self.charge(data.saturating_add(TENSOR_OVERHEAD), |need, available| {
-            let text = format!("Not enough memory in context: need {:.2} MB, available {:.2} MB", mb(need), mb(available));
+            let text =
+                format!("Not enough memory in context: need {:.2} MB, available {:.2} MB", mb(need), mb(available));
             Error::new(Kind::Memory, text)
         })
     }
@@ -94,6 +97,7 @@ impl Session {
         let context = Context {
             budget,
             used: 0,
+            largest: 0,
             no_alloc,
             tensors: Vec::new(),
             graphs: Vec::new(),
@@ -116,11 +120,10 @@ impl Session {
     /// How full a context is.
     pub fn usage(&self, ctx: Key) -> Result<MemoryUsage> {
         let c = self.context(ctx)?;
-        let bytes = |k: &Key| self.tensors.get(*k).map_or(0, |t| t.desc.span());
         Ok(MemoryUsage {
             total: c.budget,
             used: c.used,
-            largest: c.tensors.iter().map(bytes).max().unwrap_or(0),
+            largest: c.largest,
             tensors: c.tensors.len(),
             no_alloc: c.no_alloc,
         })
@@ -203,7 +206,7 @@ impl Session {
 
     fn empty(&mut self, ctx: Key) {
         let Some(c) = self.contexts.get_mut(ctx) else { return };
-        c.used = 0;
+        (c.used, c.largest) = (0, 0);
         let (tensors, graphs) = (std::mem::take(&mut c.tensors), std::mem::take(&mut c.graphs));
         let buffers = std::mem::take(&mut c.buffers);
         for t in tensors {
@@ -245,7 +248,10 @@ mod tests {
         let ctx = s.new_context(1 << 20, false).unwrap();
         let e = s.new_tensor(ctx, DType::F32, &[1_000_000_000_000_000]).unwrap_err();
         assert_eq!(e.kind(), Kind::Memory);
-        assert!(e.message().starts_with("Not enough memory in context: need 3814697265.63 MB, available 1.00 MB"), "{e}");
+        assert!(
+            e.message().starts_with("Not enough memory in context: need 3814697265.63 MB, available 1.00 MB"),
+            "{e}"
+        );
         let e = s.new_tensor(ctx, DType::F32, &[usize::MAX / 2, 4]).unwrap_err();
         assert_eq!(e.kind(), Kind::Memory);
         s.new_tensor(ctx, DType::F32, &[10]).unwrap();

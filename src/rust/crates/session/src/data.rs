@@ -140,9 +140,12 @@ impl Session {
         let mut at = 0;
         for (i, &n) in index.iter().enumerate() {
             if n >= d.ne[i] {
-                return Err(Error::argument(&format!("i{i}"), format!("index i{i} = {n} is outside 0..{}", d.ne[i] - 1))
-                    .expected(format!("0..{}", d.ne[i] - 1))
-                    .got(n.to_string()));
+                return Err(Error::argument(
+                    &format!("i{i}"),
+                    format!("index i{i} = {n} is outside 0..{}", d.ne[i] - 1),
+                )
+                .expected(format!("0..{}", d.ne[i] - 1))
+                .got(n.to_string()));
             }
             at += n * d.nb[i];
         }
@@ -189,9 +192,12 @@ impl Session {
     fn span_of(&self, key: Key, offset: usize, bytes: usize) -> Result<()> {
         let d = self.tensor(key)?.desc;
         if offset.checked_add(bytes).is_none_or(|end| end > d.span()) {
-            return Err(Error::argument("offset", format!("{bytes} bytes at {offset} lie outside a tensor of {}", d.span()))
-                .expected(format!("at most {} bytes", d.span().saturating_sub(offset)))
-                .got(format!("{bytes} bytes")));
+            return Err(Error::argument(
+                "offset",
+                format!("{bytes} bytes at {offset} lie outside a tensor of {}", d.span()),
+            )
+            .expected(format!("at most {} bytes", d.span().saturating_sub(offset)))
+            .got(format!("{bytes} bytes")));
         }
         Ok(())
     }

@@ -122,7 +122,11 @@ impl Session {
             let t = self.tensor(*k)?;
             let owner = t.ctx;
             // As in ggml, a trained leaf counts as a node.
-            if t.is_node() || t.has(Flag::Param) { nodes.push(*k) } else { leafs.push(*k) }
+            if t.is_node() || t.has(Flag::Param) {
+                nodes.push(*k)
+            } else {
+                leafs.push(*k)
+            }
             self.hold(ctx, owner)?;
         }
         let g = self.graph_mut(graph)?;

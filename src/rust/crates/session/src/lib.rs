@@ -21,7 +21,7 @@ mod tensor;
 
 pub use backend::{Backend, Buffer, Usage};
 pub use compute::Job;
-pub use context::{Context, GRAPH_SIZE, TENSOR_OVERHEAD, MemoryUsage, graph_overhead};
+pub use context::{Context, GRAPH_SIZE, MemoryUsage, TENSOR_OVERHEAD, graph_overhead};
 pub use data::Numbers;
 pub use graph::TensorGraph;
 pub use names::{OP_NAMES, UNARY_NAMES, can_inplace, op_symbol, operator_code, operator_label, unary_code};

@@ -68,7 +68,9 @@ impl Session {
         if let Some(i) = into {
             let (y, target) = (descs[0], *x.get(i).ok_or_else(|| Error::internal("no tensor to compute into"))?);
             if !target.same_shape(&y) || target.dtype != y.dtype {
-                return Err(Error::shape(format!("cannot compute in place: the result is {y:?}, the tensor {target:?}")));
+                return Err(Error::shape(format!(
+                    "cannot compute in place: the result is {y:?}, the tensor {target:?}"
+                )));
             }
             places[0] = (target, place(i, 0)?);
         }
@@ -108,8 +110,8 @@ impl Session {
 
     /// Adds a constant.
     pub(crate) fn add_constant(&mut self, ctx: Key, desc: Desc, value: f64) -> Result<Key> {
-        let storage = self.promise(ctx)?;
-        self.insert_tensor(ctx, desc, Made::Constant(value), Placed { root: None, storage })
+        // The engine fills constants by itself; memory is taken only if somebody reads one, in any kind of context.
+        self.insert_tensor(ctx, desc, Made::Constant(value), Placed { root: None, storage: Storage::Promised })
     }
 
     /// The node whose result a tensor is; leaves and constants stand for themselves.

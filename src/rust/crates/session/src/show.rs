@@ -79,7 +79,13 @@ impl Session {
                 " "
             };
             let ne = t.desc.ne;
-            lines.push(format!(" - {i:>3}: [ {:>5}, {:>5}, {:>5}] {:>16} {flag}", ne[0], ne[1], ne[2], operator_label(t.op_name())));
+            lines.push(format!(
+                " - {i:>3}: [ {:>5}, {:>5}, {:>5}] {:>16} {flag}",
+                ne[0],
+                ne[1],
+                ne[2],
+                operator_label(t.op_name())
+            ));
         }
         lines.push(format!("n_leafs = {}", g.leafs.len()));
         for (i, k) in g.leafs.iter().enumerate() {

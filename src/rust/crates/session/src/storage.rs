@@ -18,7 +18,10 @@ impl Session {
         let t = self.tensor(key)?;
         let (root, shift) = (t.root, t.offset);
         let Some(owner) = self.tensors.get(root) else {
-            return Err(Error::new(Kind::Freed, "the tensor is a view: the context of its data has been freed or reset"));
+            return Err(Error::new(
+                Kind::Freed,
+                "the tensor is a view: the context of its data has been freed or reset",
+            ));
         };
         match &owner.storage {
             Storage::At { buffer, offset, owner: None } => Ok((buffer.clone(), offset + shift)),

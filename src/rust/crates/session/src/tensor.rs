@@ -139,7 +139,10 @@ impl Session {
     /// Makes a tensor that somebody will fill.
     pub fn new_tensor(&mut self, ctx: Key, dtype: DType, ne: &[usize]) -> Result<Key> {
         if ne.is_empty() || ne.len() > MAX_RANK {
-            return Err(Error::argument("n_dims", format!("a tensor has 1 to {MAX_RANK} dimensions, not {}", ne.len())));
+            return Err(Error::argument(
+                "n_dims",
+                format!("a tensor has 1 to {MAX_RANK} dimensions, not {}", ne.len()),
+            ));
         }
         if let Some(i) = ne.iter().position(|n| *n == 0) {
             return Err(Error::argument(&format!("ne{i}"), format!("dimensions must be positive, got ne{i} = 0")));
@@ -179,8 +182,8 @@ impl Session {
 
     /// Puts a tensor into a context and counts it against the budget.
     pub(crate) fn insert_tensor(&mut self, ctx: Key, desc: Desc, made: Made, placed: Placed) -> Result<Key> {
-        let data = match placed.storage {
-            Storage::Promised if placed.root.is_none() => desc.bytes(),
+        let data = match (&made, &placed.storage) {
+            (Made::Leaf | Made::Node { .. } | Made::Result { .. }, Storage::Promised) => desc.bytes(),
             _ => 0,
         };
         self.context_mut(ctx)?.charge_tensor(data)?;
@@ -204,7 +207,9 @@ impl Session {
         if root.is_none() {
             self.tensor_mut(key)?.root = key;
         }
-        self.context_mut(ctx)?.tensors.push(key);
+        let c = self.context_mut(ctx)?;
+        c.tensors.push(key);
+        c.largest = c.largest.max(desc.span());
         Ok(key)
     }
 
@@ -216,6 +221,8 @@ impl Session {
             for key in c.tensors.split_off(n.min(c.tensors.len())) {
                 self.tensors.remove(key);
             }
+            let bytes = |k: &Key| self.tensors.get(*k).map_or(0, |t| t.desc.span());
+            c.largest = c.tensors.iter().map(bytes).max().unwrap_or(0);
         }
     }
 
@@ -236,7 +243,10 @@ impl Session {
         let refuse = |text: &str, got: String| Err(Error::argument("tensor", text).got(got));
         match flag {
             Flag::Param if t.is_node() => {
-                return refuse("only a tensor that holds data can be trained, not the result of an operator", t.label());
+                return refuse(
+                    "only a tensor that holds data can be trained, not the result of an operator",
+                    t.label(),
+                );
             }
             Flag::Param | Flag::Loss if !t.desc.dtype.is_float() => {
                 return refuse("only floating point tensors take part in training", t.desc.dtype.name().to_owned());

@@ -126,6 +126,7 @@ pub(crate) trait Kernel {
 /// Runs the kernel with the instructions of [`tier`].
 pub(crate) fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     match tier() {
+        #[cfg(target_arch = "aarch64")]
         Tier::Neon => kernel.run::<true>(),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `tier` returns only tiers for which `is_available` has seen every enabled feature.

@@ -1,7 +1,7 @@
 //! CPU kernels over slices: formulas, row operations, matrix products, strided copies, conversions.
 //!
 //! Single-threaded: callers split the work. The functions are safe; unsafe code is confined to calling what was compiled
-//! for other instructions (`isa`), to matrix products (`gemm`), strided copies (`copy`) and a control register (`fpmode`).
+//! for other instructions (`isa`), the kernels of matrix products (`gemm`) and a control register (`fpmode`).
 
 mod blocks;
 mod features;

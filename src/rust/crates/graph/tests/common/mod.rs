@@ -302,3 +302,19 @@ impl Device for Picky {
         self.cpu.clone().open()
     }
 }
+
+/// Copies its source and pulls the cancel flag, as a user does in the middle of a run.
+#[derive(Clone, Debug)]
+pub struct Pull(pub Cancel);
+
+impl Op for Pull {
+    plain!("test_pull");
+    fn infer(&self, x: &[Desc]) -> Result<Descs> {
+        Ok(smallvec![x[0].contiguous()])
+    }
+    fn key(&self, _k: &mut Key) {}
+    fn cpu(&self, _c: &mut CpuCall<'_>) -> Result<()> {
+        self.0.set();
+        Ok(())
+    }
+}

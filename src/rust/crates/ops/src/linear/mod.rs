@@ -40,8 +40,8 @@ fn check_batch(a: &Desc, b: &Desc) -> Result<()> {
     Ok(())
 }
 
-/// Adds up the groups of consecutive batch entries of `each` that belong to one entry of `a`; the result has the shape of
-/// `a`, which is the first two dimensions of `each` and divisors of the others.
+/// Adds up the groups of consecutive batch entries of `each` that belong to one entry of `a`. The result has the shape
+/// of `a`: the first two dimensions are those of `each`, the others divide its.
 fn sum_groups(g: &mut Grad<'_>, each: Val, a: Val) -> Result<Val> {
     let small = g.desc(a)?;
     let mut sum = each;

@@ -16,7 +16,7 @@ pub use softmax::{
 
 use crate::isa::{Kernel, dispatch};
 use crate::slices::check_lengths;
-use crate::sums::{LANES, Term, sum_terms};
+use crate::sums::{Term, sum_terms};
 
 #[derive(Clone, Copy)]
 struct Element;
@@ -105,31 +105,39 @@ impl Kernel for Max<'_> {
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) -> f32 {
+        const LANES: usize = 64;
         let (blocks, rest) = self.x.as_chunks::<LANES>();
         let mut lanes = [f32::NEG_INFINITY; LANES];
+        // Apart from the maxima, which would otherwise wait for the test.
+        let mut nans = [0u32; LANES];
         for block in blocks {
             for lane in 0..LANES {
-                lanes[lane] = larger(block[lane] * self.scale, lanes[lane]);
+                let x = block[lane] * self.scale;
+                lanes[lane] = larger(x, lanes[lane]);
+                nans[lane] |= u32::from(x.is_nan());
             }
         }
         for lane in 0..rest.len() {
-            lanes[lane] = larger(rest[lane] * self.scale, lanes[lane]);
+            let x = rest[lane] * self.scale;
+            lanes[lane] = larger(x, lanes[lane]);
+            nans[lane] |= u32::from(x.is_nan());
         }
         let mut width = LANES / 2;
         while width > 0 {
             for lane in 0..width {
                 lanes[lane] = larger(lanes[lane + width], lanes[lane]);
+                nans[lane] |= nans[lane + width];
             }
             width /= 2;
         }
-        lanes[0]
+        if nans[0] == 0 { lanes[0] } else { f32::NAN }
     }
 }
 
-/// A NaN once found stays, because nothing is larger.
+/// What the maximum instructions of processors do: not NaN unless `old` is.
 #[inline(always)]
 fn larger(new: f32, old: f32) -> f32 {
-    if (new > old) | new.is_nan() { new } else { old }
+    if new > old { new } else { old }
 }
 
 /// Index of the first element that is the largest, or of the first NaN; none for an empty slice.

@@ -81,7 +81,8 @@ fn backward_as<T: Real>(call: &mut CpuCall<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Counting sort: `sorted[starts[j]..starts[j + 1]]` are the positions in `list` that belong to result row `j`, ascending.
+/// Counting sort: `sorted[starts[j]..starts[j + 1]]` are the positions in `list` that belong to result row `j`,
+/// ascending.
 fn group_by_row(list: &[usize], per_matrix: usize, rows: usize, total: usize) -> (Vec<usize>, Vec<usize>) {
     let target = |(i, &row): (usize, &usize)| i / per_matrix * rows + row;
     let mut starts = vec![0; total + 1];

@@ -70,6 +70,10 @@ impl Op for MulMat {
         &[DType::F32, DType::F64]
     }
 
+    fn flush_denormals(&self) -> bool {
+        true
+    }
+
     fn cpu(&self, call: &mut CpuCall<'_>) -> Result<()> {
         product::run(&Product::mul_mat(call.x(0), call.x(1))?, call)
     }
@@ -131,10 +135,10 @@ pub fn entry() -> Entry {
         r: vec!["ggml_mul_mat(ctx, a, b)".into()],
         inputs: &["a", "b"],
         title: "Matrix product".into(),
-        details: "`y[i, j] = sum_k a[k, i] b[k, j]`, which is `t(a) %*% b` for R matrices. `a`: `[k, n, B2, B3]`, `b`: \
-                  `[k, m, b2, b3]`, the result: `[n, m, b2, b3]`, f32. In the dimensions from 2 on, `a` serves groups of \
-                  consecutive entries of `b`: each extent of `b` must be a multiple of that of `a`. `a` must not be \
-                  transposed; use [ggml_cont()] first."
+        details: "`y[i, j] = sum_k a[k, i] b[k, j]`, which is `t(a) %*% b` for R matrices. `a`: `[k, n, B2, B3]`, \
+                  `b`: `[k, m, b2, b3]`, the result: `[n, m, b2, b3]`, f32. In the dimensions from 2 on, `a` serves \
+                  groups of consecutive entries of `b`: each extent of `b` must be a multiple of that of `a`. `a` \
+                  must not be transposed; use [ggml_cont()] first."
             .into(),
         topic: "products",
         example: "ctx <- ggml_init()\n\

@@ -70,6 +70,10 @@ impl Op for OutProd {
         &[DType::F32, DType::F64]
     }
 
+    fn flush_denormals(&self) -> bool {
+        true
+    }
+
     fn cpu(&self, call: &mut CpuCall<'_>) -> Result<()> {
         product::run(&Product::out_prod(call.x(0), call.x(1))?, call)
     }
@@ -110,9 +114,9 @@ pub fn entry() -> Entry {
         r: vec!["ggml_out_prod(ctx, a, b)".into()],
         inputs: &["a", "b"],
         title: "Sum of outer products".into(),
-        details: "`y[i, j] = sum_k a[i, k] b[j, k]`, which is `a %*% t(b)` for R matrices. `a`: `[m, k, B2, B3]`, `b`: \
-                  `[n, k, b2, b3]`, the result: `[m, n, b2, b3]`, f32. In the dimensions from 2 on, `a` serves groups of \
-                  consecutive entries of `b`: each extent of `b` must be a multiple of that of `a`."
+        details: "`y[i, j] = sum_k a[i, k] b[j, k]`, which is `a %*% t(b)` for R matrices. `a`: `[m, k, B2, B3]`, \
+                  `b`: `[n, k, b2, b3]`, the result: `[m, n, b2, b3]`, f32. In the dimensions from 2 on, `a` serves \
+                  groups of consecutive entries of `b`: each extent of `b` must be a multiple of that of `a`."
             .into(),
         topic: "products",
         example: "".into(),

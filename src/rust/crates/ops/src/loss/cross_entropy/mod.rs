@@ -150,8 +150,8 @@ pub fn entry() -> Entry {
         inputs: &["a", "b", "w?"],
         title: "Cross entropy of logits".into(),
         details: "`-sum(b log_softmax(a)) / rows`, one number. `a`: the logits, `b`: the target probabilities, both \
-                  `[K, ...]`, f32; the softmax runs over dimension 0. A class with target 0 adds nothing, even with the \
-                  logit `-Inf`. The gradient flows to `a`."
+                  `[K, ...]`, f32; the softmax runs over dimension 0. A class with target 0 adds nothing, even with \
+                  the logit `-Inf`. The gradient flows to `a`."
             .into(),
         topic: "losses",
         example: "ctx <- ggml_init()\n\
@@ -168,9 +168,7 @@ pub fn entry() -> Entry {
         cases: || {
             let op = || Case::new(CrossEntropyLoss {});
             let case = |ne: &[usize]| target(op().f32(ne), ne).tol(Tol::Reduce(ne.iter().product()));
-            let weighted = |ne: &[usize], w: &[usize]| {
-                case(ne).input(DType::F32, w, Values::Uniform(0.0, 2.0), false)
-            };
+            let weighted = |ne: &[usize], w: &[usize]| case(ne).input(DType::F32, w, Values::Uniform(0.0, 2.0), false);
             vec![
                 case(&[5, 7]).grad(),
                 case(&[10, 3, 2]).grad().note("three dimensions"),
@@ -180,8 +178,10 @@ pub fn entry() -> Entry {
                 weighted(&[5, 3, 2], &[1, 3, 2]).grad().note("weights of rows, three dimensions"),
                 case(&[10, 3000]).note("several blocks"),
                 case(&[5003, 9]).note("many classes"),
-                op().f32(&[3, 2]).values(Values::Given(&[f64::NEG_INFINITY, 1.0, 500.0]))
-                    .f32(&[3, 2]).values(Values::Given(&[0.0, 0.5, 0.5]))
+                op().f32(&[3, 2])
+                    .values(Values::Given(&[f64::NEG_INFINITY, 1.0, 500.0]))
+                    .f32(&[3, 2])
+                    .values(Values::Given(&[0.0, 0.5, 0.5]))
                     .tol(Tol::Reduce(6))
                     .note("a class ruled out"),
                 case(&[0, 4]).note("empty"),
@@ -208,8 +208,9 @@ pub fn back_entry() -> Entry {
         r: vec!["ggml_cross_entropy_loss_back(ctx, a, b, c)".into()],
         inputs: &["a", "b", "c", "w?"],
         title: "Gradient of the cross entropy of logits".into(),
-        details: "`a (softmax(b) sum(c) - c) / rows`, the sum over dimension 0. `a`: the gradient that reaches the loss, one \
-                  number; `b`: the logits, `c`: the target probabilities, both `[K, ...]`, f32; the result has their shape."
+        details: "`a (softmax(b) sum(c) - c) / rows`, the sum over dimension 0. `a`: the gradient that reaches the \
+                  loss, one number; `b`: the logits, `c`: the target probabilities, both `[K, ...]`, f32; the result \
+                  has their shape."
             .into(),
         topic: "losses",
         example: "".into(),

@@ -101,8 +101,8 @@ fn each<T: Real>(p: &[T], t: &[T], terms: &mut [f64], value: impl Fn(f64, f64) -
     }
 }
 
-/// `y = log(f(p))` with `p` clipped, at most `PIECE` elements. The logarithm is taken in the arithmetic of the type, and what
-/// its rounded argument lacks is given back to first order.
+/// `y = log(f(p))` with `p` clipped, at most `PIECE` elements. The logarithm is taken in the arithmetic of the type,
+/// and what its rounded argument lacks is given back to first order.
 fn logs<T: Real>(p: &[T], y: &mut [f64], f: impl Fn(f64) -> f64) {
     let mut rounded = [T::of(1.0); PIECE];
     for ((y, rounded), p) in y.iter_mut().zip(&mut rounded).zip(p) {
@@ -115,7 +115,11 @@ fn logs<T: Real>(p: &[T], y: &mut [f64], f: impl Fn(f64) -> f64) {
     y.iter_mut().zip(rounded).for_each(|(y, log)| *y += log.f64());
 }
 
-fn forward_as<T: Real>(loss: Loss, call: &mut CpuCall<'_>, terms: impl Fn(&[T], &[T], &mut [f64]) + Sync) -> Result<()> {
+fn forward_as<T: Real>(
+    loss: Loss,
+    call: &mut CpuCall<'_>,
+    terms: impl Fn(&[T], &[T], &mut [f64]) + Sync,
+) -> Result<()> {
     let row = call.x(0).ne[0];
     let (p, t) = (call.get::<T>(0)?, call.get::<T>(1)?);
     let y = call.out::<T>(0)?;
@@ -155,7 +159,7 @@ pub fn backward(loss: Loss, call: &mut CpuCall<'_>) -> Result<()> {
 }
 
 fn is_clipped(p: f64) -> bool {
-    p < CLIP || p > 1.0 - CLIP
+    !(CLIP..=1.0 - CLIP).contains(&p) && !p.is_nan()
 }
 
 fn backward_as<T: Real>(loss: Loss, call: &mut CpuCall<'_>, slope: impl Fn(f64, f64) -> f64 + Sync) -> Result<()> {

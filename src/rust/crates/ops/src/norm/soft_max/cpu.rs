@@ -3,8 +3,9 @@
 use super::{SoftMax, slope};
 use crate::elementwise::real::by_real;
 use crate::norm::row::Row;
+use crate::shape::to_real;
 use ggmlr_core::pool::rows;
-use ggmlr_core::{CpuCall, Desc, MAX_DIMS, Result};
+use ggmlr_core::{CpuCall, Desc, MAX_DIMS, Result, Src};
 
 /// Nanoseconds for one element on one thread.
 pub const NS: f64 = 1.0;
@@ -17,7 +18,15 @@ fn forward_as<T: Row>(op: &SoftMax, call: &mut CpuCall<'_>) -> Result<()> {
     let desc = call.y(0);
     let n = desc.ne[0];
     let x = call.get_unless_in_place::<T>(0)?;
-    let mask = if call.src.len() > 1 { Some((call.x(1), call.get::<T>(1)?)) } else { None };
+    let converted;
+    let mask = match call.src.get(1) {
+        None => None,
+        Some(&Src::Data { desc, bytes }) if desc.dtype != T::TYPE => {
+            converted = to_real::<T>(call.pool, desc.dtype, bytes)?;
+            Some((desc, &converted[..]))
+        }
+        Some(_) => Some((call.x(1), call.get::<T>(1)?)),
+    };
     let y = call.out::<T>(0)?;
     let scale = T::of(f64::from(op.scale));
     rows(call.pool, y, n, n as f64 * NS, |first, part| {

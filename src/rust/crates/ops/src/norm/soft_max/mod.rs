@@ -11,7 +11,8 @@ use smallvec::smallvec;
 use std::sync::Arc;
 
 op_struct! {
-    /// x: [n, rows, heads, batch], mask (optional): [n, >= rows, divides heads, divides batch] -> y: [n, rows, heads, batch]
+    /// x: [n, rows, heads, batch], mask (optional): [n, rows or more, divides heads, divides batch]
+    /// -> y: [n, rows, heads, batch]
     pub struct SoftMax { scale: f32, max_bias: f32 }
 }
 
@@ -42,7 +43,9 @@ fn slope(max_bias: f32, h: usize, heads: usize) -> f64 {
 }
 
 fn check_mask(a: &Desc, mask: &Desc) -> Result<()> {
-    check::same_dtype("a", a, "mask", mask)?;
+    if mask.dtype != DType::F16 {
+        check::same_dtype("a", a, "mask", mask)?;
+    }
     let fits = mask.ne[0] == a.ne[0]
         && mask.ne[1] >= a.ne[1]
         && (2..MAX_DIMS).all(|d| a.ne[d].checked_rem(mask.ne[d]).map_or(a.ne[d] == 0, |rest| rest == 0));
@@ -199,12 +202,13 @@ pub fn entry() -> Entry {
         ],
         inputs: &["a", "mask?"],
         title: "Softmax".into(),
-        details: "`softmax(a scale + slope(h) mask)` over dimension 0. `a`: `[n, rows, heads, batch]`, f32. The optional \
-                  `mask`: `[n, m1, m2, m3]` with `m1 >= rows`, and `m2`, `m3` that divide `heads`, `batch`; it is added \
-                  and repeats as a binary operand does. `max_bias > 0` needs a mask and gives head `h` of `heads` the \
-                  slope `m0^(h + 1)` for `h < n2`, else `m1^(2 (h - n2) + 1)`, with `n2 = 2^floor(log2(heads))`, \
-                  `m0 = 2^(-max_bias / n2)`, `m1 = 2^(-max_bias / (2 n2))` (Press, Smith and Lewis, 2022); otherwise the \
-                  slope is 1. A row that is masked completely gives zeros. The mask has no gradient."
+        details: "`softmax(a scale + slope(h) mask)` over dimension 0. `a`: `[n, rows, heads, batch]`, f32. The \
+                  optional `mask`: `[n, m1, m2, m3]`, f32 or f16, with `m1 >= rows`, and `m2`, `m3` that divide \
+                  `heads`, `batch`; it is added and repeats as a binary operand does. `max_bias > 0` needs a mask \
+                  and gives head `h` of `heads` the slope `m0^(h + 1)` for `h < n2`, else `m1^(2 (h - n2) + 1)`, \
+                  with `n2 = 2^floor(log2(heads))`, `m0 = 2^(-max_bias / n2)`, `m1 = 2^(-max_bias / (2 n2))` (Press, \
+                  Smith and Lewis, 2022); otherwise the slope is 1. A row that is masked completely gives zeros. The \
+                  mask has no gradient."
             .into(),
         topic: "normalisation",
         example: "".into(),
@@ -226,15 +230,17 @@ pub fn back_entry() -> Entry {
         ],
         inputs: &["a", "b"],
         title: "Gradient of softmax".into(),
-        details: "`scale b (a - sum(a b))` over dimension 0. `a`: the gradient that reaches the result, `b`: the result of \
-                  softmax, both `[n, ...]`, f32. `max_bias` changes nothing: its slopes multiply the mask, not the input."
+        details: "`scale b (a - sum(a b))` over dimension 0. `a`: the gradient that reaches the result, `b`: the \
+                  result of softmax, both `[n, ...]`, f32. `max_bias` changes nothing: its slopes multiply the mask, \
+                  not the input."
             .into(),
         topic: "normalisation",
         example: "".into(),
         make: |c: &Call<'_>| Ok(Arc::new(SoftMaxBack { scale: or(c.params, "scale", 1.0)? }) as OpRef),
         cases: || {
             let op = || Case::new(SoftMaxBack { scale: 0.5 });
-            let y = |c: Case, ne: &[usize]| c.input(DType::F32, ne, Values::Probabilities, true).tol(Tol::Reduce(ne[0]));
+            let y =
+                |c: Case, ne: &[usize]| c.input(DType::F32, ne, Values::Probabilities, true).tol(Tol::Reduce(ne[0]));
             let f64s = |c: Case| c.input(DType::F64, &[33, 4], Values::Uniform(0.0, 1.0), true);
             vec![
                 y(op().f32(&[64, 5, 2]), &[64, 5, 2]),
@@ -278,6 +284,12 @@ fn cases() -> Vec<Case> {
         ext(op(), &[5, 4, 2], &[5, 4]).in_place().note("in place with mask"),
         ext(alibi(), &[5, 4, 8], &[5, 4]).grad().note("slopes of 8 heads"),
         ext(alibi(), &[5, 4, 6, 2], &[5, 4]).grad().note("slopes of 6 heads"),
+        Case::new(op())
+            .f32(&[33, 4, 2])
+            .input(DType::F16, &[33, 4], Values::Uniform(-2.0, 2.0), false)
+            .tol(Tol::Reduce(33))
+            .grad()
+            .note("f16 mask"),
         Case::new(op())
             .input(DType::F64, &[33, 4], Values::Uniform(-2.0, 2.0), true)
             .input(DType::F64, &[33, 4], Values::Uniform(-2.0, 2.0), false)

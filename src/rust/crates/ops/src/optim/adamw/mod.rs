@@ -66,6 +66,10 @@ impl Op for OptStepAdamw {
         &[DType::F32, DType::F64]
     }
 
+    fn flush_denormals(&self) -> bool {
+        true
+    }
+
     fn cpu(&self, call: &mut CpuCall<'_>) -> Result<()> {
         cpu::step(call)
     }
@@ -86,11 +90,11 @@ pub fn entry() -> Entry {
         r: vec!["ggml_opt_step_adamw(ctx, a, grad, m, v, adamw_params)".into()],
         inputs: &["a", "grad", "m", "v", "adamw_params", "gate?"],
         title: "Step of the AdamW optimiser".into(),
-        details: "Updates the weights `a` and their moments `m` and `v` in place, all of the shape of the gradient `grad`, \
-                  f32: `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`, `a = a (1 - alpha wd) - alpha m p5 / \
-                  (sqrt(v p6) + eps)`. `adamw_params`: `[7]`, f32: `alpha`, `b1`, `b2`, `eps`, `wd`, `p5 = 1 / (1 - b1^t)`, \
-                  `p6 = 1 / (1 - b2^t)` for step `t`, counted from 1. The result is a view of `a`. Source: Loshchilov \
-                  and Hutter (2019)."
+        details: "Updates the weights `a` and their moments `m` and `v` in place, all of the shape of the gradient \
+                  `grad`, f32: `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`, `a = a (1 - alpha wd) - alpha m \
+                  p5 / (sqrt(v p6) + eps)`. `adamw_params`: `[7]`, f32: `alpha`, `b1`, `b2`, `eps`, `wd`, `p5 = 1 / \
+                  (1 - b1^t)`, `p6 = 1 / (1 - b2^t)` for step `t`, counted from 1. The result is a view of `a`. \
+                  Source: Loshchilov and Hutter (2019)."
             .into(),
         topic: "optimiser steps",
         example: "ctx <- ggml_init()\n\

@@ -55,6 +55,10 @@ impl Op for OptStepSgd {
         &[DType::F32, DType::F64]
     }
 
+    fn flush_denormals(&self) -> bool {
+        true
+    }
+
     fn cpu(&self, call: &mut CpuCall<'_>) -> Result<()> {
         cpu::step(call)
     }

@@ -102,8 +102,8 @@ pub fn entry() -> Entry {
         r: Vec::new(),
         inputs: &["a"],
         title: "Inverted dropout".into(),
-        details: "`y = 0` with probability `rate`, `a / (1 - rate)` otherwise; `a` and the result have one shape. The \
-                  numbers come from a counter, so that the gradient redraws the same mask."
+        details: "`y = 0` with probability `rate`, `a / (1 - rate)` otherwise; `a` and the result have one shape. \
+                  The numbers come from a counter, so that the gradient redraws the same mask."
             .into(),
         topic: "random",
         example: "".into(),
