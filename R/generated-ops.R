@@ -647,6 +647,7 @@ ggml_count_equal <- function(ctx, a, b) {
 #' @param mask Tensor that is added before the softmax, or `NULL` for none.
 #' @param scale Factor in front of the first operand.
 #' @param max_bias Largest slope of the position bias (ALiBi); 0 for none.
+#' @param n_groups Number of groups that the channels are divided into.
 #' @return A tensor: the node that computes the result when its graph runs.
 #' Functions that end in `_inplace` compute into the memory of their first
 #' tensor.
@@ -670,8 +671,8 @@ ggml_count_equal <- function(ctx, a, b) {
 #'
 #' **`ggml_soft_max()`, `ggml_soft_max_ext()`**: Softmax. `softmax(a scale + slope(h) mask)`
 #' over dimension 0. `a`: `[n, rows, heads, batch]`, f32. The optional `mask`:
-#' `[n, m1, m2, m3]` with `m1 >= rows`, and `m2`, `m3` that divide `heads`,
-#' `batch`; it is added and repeats as a binary operand does. `max_bias > 0`
+#' `[n, m1, m2, m3]`, f32 or f16, with `m1 >= rows`, and `m2`, `m3` that divide
+#' `heads`, `batch`; it is added and repeats as a binary operand does. `max_bias > 0`
 #' needs a mask and gives head `h` of `heads` the slope `m0^(h + 1)` for `h < n2`,
 #' else `m1^(2 (h - n2) + 1)`, with `n2 = 2^floor(log2(heads))`, `m0 = 2^(-max_bias / n2)`,
 #' `m1 = 2^(-max_bias / (2 n2))` (Press, Smith and Lewis, 2022); otherwise the
@@ -682,6 +683,16 @@ ggml_count_equal <- function(ctx, a, b) {
 #' over dimension 0. `a`: the gradient that reaches the result, `b`: the result
 #' of softmax, both `[n, ...]`, f32. `max_bias` changes nothing: its slopes
 #' multiply the mask, not the input.
+#'
+#' **`ggml_group_norm()`**: Normalisation of groups of channels to mean 0 and
+#' variance 1. `y = (x - mean) / sqrt(var + eps)` over all elements of a group
+#' of channels, with the population variance. `a`: `[W, H, C, N]`, f32; groups
+#' have `ceil(C / n_groups)` channels, the last one may have fewer; the result
+#' has the shape of `a`. Source: Wu and He (2018), without gain and bias.
+#'
+#' **`ggml_l2_norm()`**: Rows scaled to length 1. `y = x / max(sqrt(sum(x^2)), eps)`
+#' over dimension 0; a row of zeros stays zero. `a`: `[n, ...]`, f32; the result
+#' has its shape.
 #'
 #' @examples
 #' ctx <- ggml_init()
@@ -781,6 +792,38 @@ ggml_soft_max_ext_back_inplace <- function(ctx, a, b, scale = 1, max_bias = 0) {
     list(a = a, b = b),
     list(scale = scale, max_bias = max_bias)
   )
+}
+
+#' @rdname ggml_ops_normalisation
+#' @export
+ggml_group_norm <- function(ctx, a, n_groups, eps = 1e-05) {
+  op_node(
+    ctx, "ggml_group_norm",
+    list(a = a),
+    list(n_groups = n_groups, eps = eps)
+  )
+}
+
+#' @rdname ggml_ops_normalisation
+#' @export
+ggml_group_norm_inplace <- function(ctx, a, n_groups, eps = 1e-05) {
+  op_node(
+    ctx, "ggml_group_norm_inplace",
+    list(a = a),
+    list(n_groups = n_groups, eps = eps)
+  )
+}
+
+#' @rdname ggml_ops_normalisation
+#' @export
+ggml_l2_norm <- function(ctx, a, eps = 1e-05) {
+  op_node(ctx, "ggml_l2_norm", list(a = a), list(eps = eps))
+}
+
+#' @rdname ggml_ops_normalisation
+#' @export
+ggml_l2_norm_inplace <- function(ctx, a, eps = 1e-05) {
+  op_node(ctx, "ggml_l2_norm_inplace", list(a = a), list(eps = eps))
 }
 
 #' Products of matrices
@@ -1040,6 +1083,265 @@ ggml_cast_numeric <- function(ctx, a, type) {
 ggml_repeat <- function(ctx, a, b) {
   op_node(ctx, "ggml_repeat", list(a = a, b = b), list())
 }
+
+#' Joining, padding and placing
+#'
+#' Tensors put together, given borders, or written into parts of others.
+#'
+#' @param ctx Context from [ggml_init()] that the result belongs to.
+#' @param a Tensor: the first operand; shapes and types are in the details.
+#' @param b Tensor: the second operand.
+#' @param dim Dimension, counted from 0.
+#' @param nb1 Bytes from one element of dimension 1 to the next.
+#' @param nb2 Bytes from one element of dimension 2 to the next.
+#' @param nb3 Bytes from one element of dimension 3 to the next.
+#' @param offset Bytes in front of the first element.
+#' @param p0 Elements added to dimension 0.
+#' @param p1 Elements added to dimension 1.
+#' @param p2 Elements added to dimension 2.
+#' @param p3 Elements added to dimension 3.
+#' @param lp Elements added in front of each dimension.
+#' @param rp Elements added behind each dimension.
+#' @param shift0 Positions that dimension 0 moves by; what leaves at one end
+#'   enters at the other.
+#' @param shift1 As `shift0`, for dimension 1.
+#' @param shift2 As `shift0`, for dimension 2.
+#' @param shift3 As `shift0`, for dimension 3.
+#' @return A tensor: the node that computes the result when its graph runs.
+#' @details
+#' **`ggml_concat()`**: Join two tensors. `a` and `b` one after the other along
+#' dimension `dim`, 0 to 3: extents `n` and `m` become `n + m`. All other
+#' extents and the types must be equal.
+#'
+#' **`ggml_set()`, `ggml_set_1d()`, `ggml_set_2d()`**: Write a tensor into a
+#' region of another. A copy of `a` in which element `[i0, i1, i2, i3]` of `b`
+#' stands `offset + i1 nb1 + i2 nb2 + i3 nb3` bytes plus `i0` elements after the
+#' start; `a` itself does not change. Strides that a function does not take are
+#' those of `a`. The result has the shape of `a`; both tensors have one type. A
+#' region that reaches beyond `a`, or whose elements lie on each other, is an
+#' error.
+#'
+#' **`ggml_pad()`, `ggml_pad_ext()`**: Pad with zeros. `ggml_pad()` appends `p0`
+#' to `p3` zeros at the end of dimensions 0 to 3, `ggml_pad_ext()` puts `lp`
+#' zeros before and `rp` zeros after each dimension: `[n0, ...]` becomes `[lp0 + n0 + rp0, ...]`.
+#' Any type without blocks; paddings must not be negative.
+#'
+#' **`ggml_pad_reflect_1d()`**: Pad rows with their mirror image. Continues each
+#' row by `p0` elements before and `p1` after it, mirrored at the edge element,
+#' which is not repeated: 1 2 3 4 with `p0 = 2` and `p1 = 1` becomes 3 2 1 2 3 4
+#' 3. `a`: `[n, ...]`, any type without blocks; the result is `[p0 + n + p1, ...]`.
+#' Both paddings must be below `n`.
+#'
+#' **`ggml_roll()`**: Move elements in a circle. Element `i` of dimension `d`
+#' moves to `(i + shift_d)` modulo `ne[d]`: 1 2 3 4 5 rolled by 2 is 4 5 1 2 3.
+#' Negative shifts move down; shifts may be larger than the extent. Any type
+#' without blocks; the result has the shape of `a`.
+#'
+#' @examples
+#' ctx <- ggml_init()
+#' a <- ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 2, 2)
+#' b <- ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 1, 2)
+#' ggml_set_f32(a, 1:4)
+#' ggml_set_f32(b, c(10, 20))
+#' y <- ggml_concat(ctx, a, b, dim = 0)
+#' ggml_graph_compute(ctx, ggml_build_forward_expand(ctx, y))
+#' ggml_tensor_shape(y)
+#' ggml_get_f32(y)
+#' ggml_free(ctx)
+#' @name ggml_ops_assembly
+NULL
+
+#' @rdname ggml_ops_assembly
+#' @export
+ggml_concat <- function(ctx, a, b, dim = 0) {
+  op_node(ctx, "ggml_concat", list(a = a, b = b), list(dim = dim))
+}
+
+#' @rdname ggml_ops_assembly
+#' @export
+ggml_set <- function(ctx, a, b, nb1, nb2, nb3, offset) {
+  op_node(
+    ctx, "ggml_set",
+    list(a = a, b = b),
+    list(nb1 = nb1, nb2 = nb2, nb3 = nb3, offset = offset)
+  )
+}
+
+#' @rdname ggml_ops_assembly
+#' @export
+ggml_set_1d <- function(ctx, a, b, offset) {
+  op_node(ctx, "ggml_set_1d", list(a = a, b = b), list(offset = offset))
+}
+
+#' @rdname ggml_ops_assembly
+#' @export
+ggml_set_2d <- function(ctx, a, b, nb1, offset) {
+  op_node(
+    ctx, "ggml_set_2d",
+    list(a = a, b = b),
+    list(nb1 = nb1, offset = offset)
+  )
+}
+
+#' @rdname ggml_ops_assembly
+#' @export
+ggml_pad <- function(ctx, a, p0 = 0L, p1 = 0L, p2 = 0L, p3 = 0L) {
+  op_node(
+    ctx, "ggml_pad",
+    list(a = a),
+    list(p0 = p0, p1 = p1, p2 = p2, p3 = p3)
+  )
+}
+
+#' @rdname ggml_ops_assembly
+#' @export
+ggml_pad_ext <- function(ctx, a, lp = c(0L, 0L, 0L, 0L),
+    rp = c(0L, 0L, 0L, 0L)) {
+  op_node(ctx, "ggml_pad_ext", list(a = a), list(lp = lp, rp = rp))
+}
+
+#' @rdname ggml_ops_assembly
+#' @export
+ggml_pad_reflect_1d <- function(ctx, a, p0, p1) {
+  op_node(ctx, "ggml_pad_reflect_1d", list(a = a), list(p0 = p0, p1 = p1))
+}
+
+#' @rdname ggml_ops_assembly
+#' @export
+ggml_roll <- function(ctx, a, shift0 = 0L, shift1 = 0L, shift2 = 0L,
+    shift3 = 0L) {
+  op_node(
+    ctx, "ggml_roll",
+    list(a = a),
+    list(shift0 = shift0, shift1 = shift1, shift2 = shift2, shift3 = shift3)
+  )
+}
+
+#' Diagonals, masks and sequences
+#'
+#' Matrices with a special structure, and numbers in a row.
+#'
+#' @param ctx Context from [ggml_init()] that the result belongs to.
+#' @param a Tensor: the first operand; shapes and types are in the details.
+#' @param n_past Number of columns in front that every row sees.
+#' @param start First number.
+#' @param stop The numbers stay below this.
+#' @param step Distance of neighbours.
+#' @return A tensor: the node that computes the result when its graph runs.
+#' Functions that end in `_inplace` compute into the memory of their first
+#' tensor.
+#' @details
+#' **`ggml_diag()`**: Diagonal matrix. Matrices with the rows of `a` on their
+#' diagonals and zeros elsewhere. `a`: `[n, 1, ...]`, any type without blocks;
+#' the result is `[n, n, ...]`.
+#'
+#' **`ggml_diag_mask_inf()`**: Mask what lies right of the diagonal for a
+#' softmax. Element `(i0, i1)` becomes `-Inf` where `i0 > n_past + i1`: row `i1`
+#' of attention scores sees the `n_past` columns before and its own. `a`: `[n, m, ...]`,
+#' f32; the result has its shape.
+#'
+#' **`ggml_diag_mask_zero()`**: Set what lies right of the diagonal to zero.
+#' Element `(i0, i1)` becomes 0 where `i0 > n_past + i1`. `a`: `[n, m, ...]`,
+#' f32; the result has its shape.
+#'
+#' **`ggml_arange()`**: Sequence of numbers. `start`, `start + step`, ... up to
+#' but without `stop`: `ceil((stop - start) / step)` numbers, f32, which must be
+#' at least one. A negative `step` counts down.
+#'
+#' @examples
+#' ctx <- ggml_init()
+#' a <- ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 3)
+#' ggml_set_f32(a, 1:3)
+#' y <- ggml_diag(ctx, a)
+#' ggml_graph_compute(ctx, ggml_build_forward_expand(ctx, y))
+#' matrix(ggml_get_f32(y), 3)
+#' ggml_free(ctx)
+#' @name ggml_ops_matrix
+NULL
+
+#' @rdname ggml_ops_matrix
+#' @export
+ggml_diag <- function(ctx, a) op_node(ctx, "ggml_diag", list(a = a), list())
+
+#' @rdname ggml_ops_matrix
+#' @export
+ggml_diag_mask_inf <- function(ctx, a, n_past) {
+  op_node(ctx, "ggml_diag_mask_inf", list(a = a), list(n_past = n_past))
+}
+
+#' @rdname ggml_ops_matrix
+#' @export
+ggml_diag_mask_inf_inplace <- function(ctx, a, n_past) {
+  op_node(ctx, "ggml_diag_mask_inf_inplace", list(a = a), list(n_past = n_past))
+}
+
+#' @rdname ggml_ops_matrix
+#' @export
+ggml_diag_mask_zero <- function(ctx, a, n_past) {
+  op_node(ctx, "ggml_diag_mask_zero", list(a = a), list(n_past = n_past))
+}
+
+#' @rdname ggml_ops_matrix
+#' @export
+ggml_arange <- function(ctx, start, stop, step = 1) {
+  op_node(
+    ctx, "ggml_arange",
+    list(),
+    list(start = start, stop = stop, step = step)
+  )
+}
+
+#' Orders and running sums
+#'
+#' Positions of elements in order, the largest ones, sums so far.
+#'
+#' @param ctx Context from [ggml_init()] that the result belongs to.
+#' @param a Tensor: the first operand; shapes and types are in the details.
+#' @param order One of the constants `GGML_SORT_ORDER_*`.
+#' @param k Number of elements to keep, at most the length of a row.
+#' @return A tensor: the node that computes the result when its graph runs.
+#' @details
+#' **`ggml_argsort()`**: Order of the elements of each row. 0-based positions
+#' that sort each row of `a`, up with `GGML_SORT_ORDER_ASC`, down with
+#' `GGML_SORT_ORDER_DESC`. Equal elements keep their order and NaN comes last,
+#' both ways. `a`: `[n, ...]`, f32 or i32; the result has its shape, I32. No
+#' gradient flows.
+#'
+#' **`ggml_top_k()`**: Positions of the largest elements of each row. 0-based
+#' positions of the `k` largest elements of each row of `a`, the largest first;
+#' of equal ones those that come first. NaN counts as smaller than everything.
+#' `a`: `[n, ...]`, f32 or i32, `k` from 1 to `n`; the result is `[k, ...]`,
+#' I32. No gradient flows.
+#'
+#' **`ggml_cumsum()`**: Running sums. `y[i] = a[0] + ... + a[i]` along dimension
+#' 0. `a`: `[n, ...]`, f32; the result has its shape.
+#'
+#' @examples
+#' ctx <- ggml_init()
+#' a <- ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 4)
+#' ggml_set_f32(a, c(30, 10, 40, 20))
+#' y <- ggml_argsort(ctx, a, GGML_SORT_ORDER_DESC)
+#' ggml_graph_compute(ctx, ggml_build_forward_expand(ctx, y))
+#' ggml_get_i32(y)
+#' ggml_free(ctx)
+#' @name ggml_ops_ordering
+NULL
+
+#' @rdname ggml_ops_ordering
+#' @export
+ggml_argsort <- function(ctx, a, order = GGML_SORT_ORDER_ASC) {
+  op_node(ctx, "ggml_argsort", list(a = a), list(order = order))
+}
+
+#' @rdname ggml_ops_ordering
+#' @export
+ggml_top_k <- function(ctx, a, k) {
+  op_node(ctx, "ggml_top_k", list(a = a), list(k = k))
+}
+
+#' @rdname ggml_ops_ordering
+#' @export
+ggml_cumsum <- function(ctx, a) op_node(ctx, "ggml_cumsum", list(a = a), list())
 
 #' Rows by index
 #'

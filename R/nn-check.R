@@ -8,26 +8,12 @@ nn_abort <- function(kind, message, arg = NULL, ..., call = nn_user_call()) {
   ggmlr_abort(kind, message, arg = arg, ..., call = call)
 }
 
-# Walks from the innermost call outwards through this package and base R (apply
-# functions, tryCatch) and stops at foreign code, for example a callback. The
-# outermost call of the package on that way is the one that a user typed.
+# The functions on models are generic; a user wrote ggml_fit(), not the method.
 nn_user_call <- function() {
-  home <- topenv(environment(nn_user_call))
-  found <- NULL
-  for (i in rev(seq_len(sys.nframe() - 1L))) {
-    fun <- sys.function(i)
-    where <- if (is.primitive(fun)) baseenv() else topenv(environment(fun))
-    if (identical(where, home)) {
-      found <- i
-    } else if (!identical(where, baseenv()) && !identical(where, .BaseNamespaceEnv)) {
-      break
-    }
-  }
-  if (is.null(found)) return(NULL)
-  call <- sys.call(found)
-  # A method that was called for a generic of another package.
-  if (is.symbol(call[[1L]])) {
-    call[[1L]] <- as.name(sub("[.]ggml_[a-z_]+$", "", as.character(call[[1L]])))
+  call <- user_call()
+  if (is.call(call) && is.symbol(call[[1L]])) {
+    name <- sub("[.](default|ggml_[a-z_]+)$", "", as.character(call[[1L]]))
+    call[[1L]] <- as.name(name)
   }
   call
 }

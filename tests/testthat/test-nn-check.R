@@ -6,6 +6,14 @@ test_that("errors carry the call that the user wrote", {
   expect_identical(
     call_of(ggml_schedule_step_decay(0)), quote(ggml_schedule_step_decay(0))
   )
+  # In a pipe it is the call that failed, not those around it.
+  expect_identical(
+    call_of(ggml_model_sequential() |> ggml_layer_dropout(2) |> ggml_compile()),
+    quote(ggml_model_sequential() |> ggml_layer_dropout(2))
+  )
+  fitted <- nn_linear()
+  expect_identical(call_of(ggml_predict(fitted, 1:3)), quote(ggml_predict(fitted, 1:3)))
+  expect_identical(call_of(predict(fitted, 1:3)), quote(predict(fitted, 1:3)))
   # Base functions on the way do not hide the call.
   expect_identical(
     call_of(do.call(ggml_default_mlp, list(0, 1)))[-1L], as.call(list(0, 1))

@@ -263,7 +263,7 @@ test_that("the demo's letters are learnt in time, the same at one and at two thr
     model <- suppressMessages(ggml_compile(model))
     seconds <- system.time(
       model <- ggml_fit(model, x[train, ], data$lettr[train],
-        epochs = 20, batch_size = 64, validation_split = 0.1, verbose = 0
+        epochs = 30, batch_size = 64, validation_split = 0.1, verbose = 0
       )
     )[["elapsed"]]
     list(model = model, seconds = seconds)

@@ -32,6 +32,8 @@ macro_rules! bindings {
     (mod $area:ident; $( $(#[$doc:meta])* fn $name:ident($($arg:ident),* $(,)?) $body:block )*) => {
         $(
             $(#[$doc])*
+            // R functions take what they need; a struct cannot cross the border.
+            #[allow(clippy::too_many_arguments)]
             #[::extendr_api::extendr]
             fn $name($($arg: ::extendr_api::Robj),*) -> ::extendr_api::Robj {
                 $( let $arg = &$arg; )*

@@ -6,15 +6,18 @@ use crate::exports;
 use crate::files::{Root, read};
 use std::collections::HashSet;
 
-/// Names in `export(...)` of NAMESPACE.
-fn exported(root: &Root) -> Fallible<Vec<String>> {
+/// Names in the `directive(...)` lines of NAMESPACE.
+fn names(root: &Root, directive: &str) -> Fallible<Vec<Vec<String>>> {
     let text = read(&root.path("NAMESPACE"))?;
-    let mut out = Vec::new();
-    for line in text.lines() {
-        if let Some(list) = line.trim().strip_prefix("export(").and_then(|l| l.strip_suffix(')')) {
-            out.extend(list.split(',').map(|n| n.trim().trim_matches(['"', '`']).to_owned()));
-        }
-    }
+    let list = |line: &str| -> Option<Vec<String>> {
+        let list = line.trim().strip_prefix(directive)?.strip_prefix('(')?.strip_suffix(')')?;
+        Some(list.split(',').map(|n| n.trim().trim_matches(['"', '`']).to_owned()).collect())
+    };
+    Ok(text.lines().filter_map(list).collect())
+}
+
+fn exported(root: &Root) -> Fallible<Vec<String>> {
+    let out = names(root, "export")?.concat();
     if out.is_empty() { Err("NAMESPACE exports nothing".into()) } else { Ok(out) }
 }
 
@@ -43,7 +46,11 @@ pub fn required(root: &Root) -> Findings {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let have: HashSet<String> = exported(root)?.into_iter().collect();
+    let mut have: HashSet<String> = exported(root)?.into_iter().collect();
+    have.extend(names(root, "S3method")?.iter().map(|m| m[..m.len().min(2)].join(".")));
+    for directive in ["exportMethods", "exportClasses"] {
+        have.extend(names(root, directive)?.concat());
+    }
     Ok(wanted
         .into_iter()
         .filter(|name| !have.contains(name))

@@ -68,7 +68,9 @@ impl<'a> CpuCall<'a> {
     pub fn get<T: Pod>(&self, i: usize) -> Result<&'a [T]> {
         match self.src[i] {
             Src::Data { bytes, .. } => cast(bytes),
-            Src::InPlace { .. } => Err(Error::internal(format!("source {i} is in place, the kernel does not expect it"))),
+            Src::InPlace { .. } => {
+                Err(Error::internal(format!("source {i} is in place, the kernel does not expect it")))
+            }
         }
     }
 

@@ -23,7 +23,7 @@ impl Desc {
         if ne.is_empty() || ne.len() > MAX_DIMS {
             return Err(Error::shape(format!("a tensor has 1 to {MAX_DIMS} dimensions, not {}", ne.len())).arg("ne"));
         }
-        if ne[0] % dtype.block() != 0 {
+        if !ne[0].is_multiple_of(dtype.block()) {
             return Err(Error::shape(format!(
                 "a row of type {dtype} must be a multiple of {} elements, got {}",
                 dtype.block(),
@@ -33,8 +33,9 @@ impl Desc {
         }
         let mut d = Desc { dtype, rank: ne.len() as u8, ne: [1; MAX_DIMS], nb: [0; MAX_DIMS] };
         d.ne[..ne.len()].copy_from_slice(ne);
-        d.set_contiguous_strides()
-            .ok_or_else(|| Error::new(crate::Kind::Memory, format!("shape {} is too large for this machine", show_ne(ne))))?;
+        d.set_contiguous_strides().ok_or_else(|| {
+            Error::new(crate::Kind::Memory, format!("shape {} is too large for this machine", show_ne(ne)))
+        })?;
         Ok(d)
     }
 
@@ -142,7 +143,7 @@ impl Desc {
 
     /// Whether copies of `self` fill `other` exactly.
     pub fn can_repeat_to(&self, other: &Desc) -> bool {
-        (0..MAX_DIMS).all(|i| if self.ne[i] == 0 { other.ne[i] == 0 } else { other.ne[i] % self.ne[i] == 0 })
+        (0..MAX_DIMS).all(|i| other.ne[i].is_multiple_of(self.ne[i]))
     }
 
     /// Text such as `ne=[4,3,1,1]` for messages.

@@ -83,7 +83,7 @@ impl DType {
 
     /// Bytes of a row of `n` elements, `None` when `n` is no multiple of the block or the size overflows.
     pub fn row_bytes(self, n: usize) -> Option<usize> {
-        if n % self.block() != 0 {
+        if !n.is_multiple_of(self.block()) {
             return None;
         }
         (n / self.block()).checked_mul(self.bytes())

@@ -106,7 +106,8 @@ impl Error {
 
     /// A defect of this package.
     pub fn internal(message: impl Into<String>) -> Self {
-        Error::new(Kind::Internal, message).hint("This is a defect of ggmlR: please report it with the code that led here.")
+        Error::new(Kind::Internal, message)
+            .hint("This is a defect of ggmlR: please report it with the code that led here.")
     }
 
     /// Names the operator or R function, unless an inner layer has done so.

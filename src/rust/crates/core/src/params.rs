@@ -59,7 +59,13 @@ fn wrong(name: &str, expected: &str, p: &Param) -> Error {
         Param::Null => "nothing".to_owned(),
         Param::Numbers(v) if v.len() == 1 => format!("{}", v[0]),
         Param::Numbers(v) => format!("{} numbers", v.len()),
-        Param::Flag(b) => if *b { "TRUE".to_owned() } else { "FALSE".to_owned() },
+        Param::Flag(b) => {
+            if *b {
+                "TRUE".to_owned()
+            } else {
+                "FALSE".to_owned()
+            }
+        }
         Param::Text(s) => format!("\"{s}\""),
     };
     Error::argument(name, format!("{name} must be {expected}, got {got}")).expected(expected).got(got)

@@ -57,10 +57,7 @@ mod tests {
     fn known_answers() {
         // Vectors of the authors' Random123 distribution (kat_vectors).
         assert_eq!(philox4x32_10(0, [0; 4]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
-        assert_eq!(
-            philox4x32_10(u64::MAX, [u32::MAX; 4]),
-            [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]
-        );
+        assert_eq!(philox4x32_10(u64::MAX, [u32::MAX; 4]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
     }
 
     #[test]

@@ -26,7 +26,9 @@ pub fn live_bytes() -> usize {
 enum Owner {
     Alloc(Layout),
     /// Somebody else's memory, kept alive by this value.
-    Caller { _keep: Box<dyn Any + Send + Sync> },
+    Caller {
+        _keep: Box<dyn Any + Send + Sync>,
+    },
 }
 
 /// A block of host memory.
@@ -46,8 +48,9 @@ unsafe impl Sync for HostBuffer {}
 impl HostBuffer {
     /// Zeroed memory. The operating system hands out zero pages lazily, so a large buffer costs nothing until used.
     pub fn zeroed(len: usize) -> Result<Arc<HostBuffer>> {
-        let too_large =
-            || Error::new(Kind::Memory, format!("cannot allocate {len} bytes of host memory")).hint("Use smaller tensors.");
+        let too_large = || {
+            Error::new(Kind::Memory, format!("cannot allocate {len} bytes of host memory")).hint("Use smaller tensors.")
+        };
         let layout = Layout::from_size_align(len.max(1), ALIGN).map_err(|_| too_large())?;
         // SAFETY: the layout's size is not zero.
         let ptr = unsafe { alloc_zeroed(layout) };
@@ -148,6 +151,9 @@ pub(crate) struct Locked<'a> {
     _guards: SmallVec<[LockedBuffer<'a>; 16]>,
 }
 
+/// Ranges to read and ranges to write, in the order in which they were asked for.
+pub(crate) type Ranges<'s> = (SmallVec<[&'s [u8]; 4]>, SmallVec<[&'s mut [u8]; 2]>);
+
 /// A range of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
@@ -192,7 +198,7 @@ impl<'a> Locked<'a> {
         &'s mut self,
         reads: &[Extent],
         writes: &[Extent],
-    ) -> Result<(SmallVec<[&'s [u8]; 4]>, SmallVec<[&'s mut [u8]; 2]>)> {
+    ) -> Result<Ranges<'s>> {
         let mut r: SmallVec<[Range<usize>; 4]> = SmallVec::new();
         let mut w: SmallVec<[Range<usize>; 2]> = SmallVec::new();
         for e in reads {

@@ -3,7 +3,9 @@
 use crate::buffer::HostBuffer;
 use crate::exec::CpuPlan;
 use crate::pool::RunPool;
-use ggmlr_core::{Answer, BufferRef, Class, Desc, Device, DeviceKind, Error, Event, Op, Part, Plan, Result, Stream, Submit};
+use ggmlr_core::{
+    Answer, BufferRef, Class, Desc, Device, DeviceKind, Error, Event, Op, Part, Plan, Result, Stream, Submit,
+};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -2,9 +2,7 @@
 
 use crate::buffer::{Extent, HostBuffer, Locked, overlap};
 use crate::pool::RunPool;
-use ggmlr_core::{
-    CpuCall, Desc, Dst, Error, Kind, Layout, Operand, Part, Plan, Pool, Result, Src, Step, Submit,
-};
+use ggmlr_core::{CpuCall, Desc, Dst, Error, Kind, Layout, Operand, Part, Plan, Pool, Result, Src, Step, Submit};
 use ggmlr_simd::copy::copy_strided;
 use ggmlr_simd::fpmode::FlushDenormals;
 use smallvec::SmallVec;
@@ -71,8 +69,7 @@ fn copy(src: &[u8], from: &Desc, dst: &mut [u8], to: &Desc) -> Result<()> {
         ne[0] = ne[0] / from.dtype.block() * unit;
         (unit, from_nb[0], to_nb[0]) = (1, 1, 1);
     }
-    copy_strided(unit, &ne, src, &from_nb, dst, &to_nb)
-        .map_err(|e| Error::internal(format!("packing {from:?}: {e}")))
+    copy_strided(unit, &ne, src, &from_nb, dst, &to_nb).map_err(|e| Error::internal(format!("packing {from:?}: {e}")))
 }
 
 /// Where a source of the call comes from.
@@ -209,7 +206,8 @@ fn packed(
     let s = &ready.step;
     let round = |n: usize| n.next_multiple_of(PACK_ALIGN);
     let src_bytes: usize = packs.iter().map(|(i, _)| round(ready.packed_src[*i].bytes())).sum();
-    let dst_bytes: usize = (0..s.dst.len()).filter(|&j| ready.unpack[j]).map(|j| round(ready.packed_dst[j].bytes())).sum();
+    let dst_bytes: usize =
+        (0..s.dst.len()).filter(|&j| ready.unpack[j]).map(|j| round(ready.packed_dst[j].bytes())).sum();
     scratch.resize((src_bytes + dst_bytes).div_ceil(8).max(scratch.len()), 0);
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(scratch.as_mut_slice());
     let (mut src_rest, mut dst_rest) = bytes.split_at_mut(src_bytes);
@@ -262,7 +260,7 @@ fn packed(
         let mut dst = SmallVec::new();
         for (j, block) in dst_blocks.iter_mut().enumerate() {
             let d = match block {
-                Some(b) => Dst { desc: &ready.packed_dst[j], bytes: &mut **b },
+                Some(b) => Dst { desc: &ready.packed_dst[j], bytes: b },
                 None => Dst {
                     desc: &s.dst[j].desc,
                     bytes: w.next().ok_or_else(|| Error::internal("a result lost its memory"))?,

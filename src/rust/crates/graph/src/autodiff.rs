@@ -112,13 +112,7 @@ impl Writes {
 ///
 /// `order` holds one value of each forward node in execution order (leaves may be left out); `seed` is the gradient
 /// of the loss itself. Returns the gradient of each value that has one.
-pub fn backward(
-    tape: &mut dyn Tape,
-    order: &[Val],
-    loss: Val,
-    seed: Val,
-    params: &[Val],
-) -> Result<HashMap<Val, Val>> {
+pub fn backward(tape: &mut dyn Tape, order: &[Val], loss: Val, seed: Val, params: &[Val]) -> Result<HashMap<Val, Val>> {
     let producers: Vec<Option<Producer>> = order.iter().map(|v| tape.producer(*v)).collect();
     let mut wanted: HashSet<Val> = params.iter().copied().collect();
     let mut writes = Writes::default();

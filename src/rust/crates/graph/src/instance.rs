@@ -53,7 +53,8 @@ impl Instance {
                 None => device.alloc(program.arena[d], Class::Workspace)?,
             };
             let constants = device.alloc(program.constants[d], Class::Workspace)?;
-            let mut slots = vec![Binding { buffer: arena.clone(), offset: 0 }, Binding { buffer: constants, offset: 0 }];
+            let mut slots =
+                vec![Binding { buffer: arena.clone(), offset: 0 }, Binding { buffer: constants, offset: 0 }];
             // Placeholders until bound; `missing` keeps them from being used.
             slots.resize(FIRST_EXTERNAL as usize + program.external[d].len(), Binding { buffer: arena, offset: 0 });
             bindings.push(slots);

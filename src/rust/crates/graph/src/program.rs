@@ -74,8 +74,18 @@ enum CellKind {
 
 /// What happens, before places are known.
 enum Event {
-    Node { node: usize, device: u8, src: SmallVec<[usize; 4]>, dst: SmallVec<[usize; 1]>, into: SmallVec<[Option<u8>; 1]> },
-    Copy { from: usize, to: usize, bytes: usize },
+    Node {
+        node: usize,
+        device: u8,
+        src: SmallVec<[usize; 4]>,
+        dst: SmallVec<[usize; 1]>,
+        into: SmallVec<[Option<u8>; 1]>,
+    },
+    Copy {
+        from: usize,
+        to: usize,
+        bytes: usize,
+    },
 }
 
 struct Builder<'a> {
@@ -401,11 +411,7 @@ fn step(graph: &Graph, node: usize, src: &[usize], dst: &[usize], into: &[Option
     Step {
         op: n.op.clone(),
         src: n.src.iter().zip(src).map(|(v, c)| operand(*v, *c)).collect(),
-        dst: dst
-            .iter()
-            .enumerate()
-            .map(|(o, c)| operand(ValueId { node: node as u32, out: o as u8 }, *c))
-            .collect(),
+        dst: dst.iter().enumerate().map(|(o, c)| operand(ValueId { node: node as u32, out: o as u8 }, *c)).collect(),
         into: into.iter().copied().collect(),
         updates: (0..n.out.len()).any(|o| {
             let root = graph.root(ValueId { node: node as u32, out: o as u8 });
@@ -425,7 +431,11 @@ pub(crate) fn offset_in_root(graph: &Graph, mut v: ValueId) -> (usize, SmallVec<
             Place::View(base) => {
                 let n = graph.node_of(v);
                 // A view keeps its offset in its first scalar, so that moving it compiles nothing.
-                if n.scalars.is_empty() { offset += n.op.view_offset() } else { shifts.push(n.scalars.start as u32) }
+                if n.scalars.is_empty() {
+                    offset += n.op.view_offset()
+                } else {
+                    shifts.push(n.scalars.start as u32)
+                }
                 v = base;
             }
             Place::Into(base) => v = base,

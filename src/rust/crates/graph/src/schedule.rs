@@ -103,8 +103,11 @@ pub(crate) fn assign(graph: &Graph, live: &[bool], devices: &[Arc<dyn Device>]) 
             }
         }
         if device[i].is_none() {
-            return Err(Error::new(Kind::Unsupported, format!("no device runs this operator ({})", reasons.join("; ")))
-                .op(n.op.name()));
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("no device runs this operator ({})", reasons.join("; ")),
+            )
+            .op(n.op.name()));
         }
     }
     Ok(Assignment { device, ledger })

@@ -7,7 +7,7 @@ use crate::program::{MASK_STEP, StepGraph};
 use crate::runtime::{self, Runner, Runtime};
 use crate::spec::{Model, ModelSpec};
 use crate::weights::{self, Buffers, Weights};
-use ggmlr_core::{BufferRef, Cancel, Class, Error, Result};
+use ggmlr_core::{BufferRef, Cancel, Class, Error, Kind, Result};
 use std::time::{Duration, Instant};
 
 /// Why a call of [`Trainer::steps`] came back.

@@ -3,7 +3,7 @@
 use ggmlr_core::{DType, Desc, Error, Result};
 
 /// The number of sources; operators index theirs after this.
-pub fn sources<'a, const N: usize>(x: &'a [Desc]) -> Result<&'a [Desc; N]> {
+pub fn sources<const N: usize>(x: &[Desc]) -> Result<&[Desc; N]> {
     x.try_into().map_err(|_| Error::internal(format!("{} sources given, {N} expected", x.len())))
 }
 
@@ -11,7 +11,9 @@ pub fn sources<'a, const N: usize>(x: &'a [Desc]) -> Result<&'a [Desc; N]> {
 pub fn float(name: &str, x: &Desc) -> Result<()> {
     match x.dtype {
         DType::F32 | DType::F64 => Ok(()),
-        other => Err(Error::dtype(format!("{name} must be f32, got {other}")).arg(name).expected("f32").got(other.name())),
+        other => {
+            Err(Error::dtype(format!("{name} must be f32, got {other}")).arg(name).expected("f32").got(other.name()))
+        }
     }
 }
 

@@ -25,5 +25,18 @@ pub use entry::{Call, Entry, Registry, make, registry};
 
 /// The families, in the order of the help index.
 fn families() -> Vec<Vec<Entry>> {
-    vec![elementwise::entries(), reduce::entries(), shape::entries(), assemble::entries(), norm::entries(), linear::entries(), matrix::entries(), loss::entries(), index::entries(), order::entries(), random::entries(), optim::entries()]
+    vec![
+        elementwise::entries(),
+        reduce::entries(),
+        shape::entries(),
+        assemble::entries(),
+        norm::entries(),
+        linear::entries(),
+        matrix::entries(),
+        loss::entries(),
+        index::entries(),
+        order::entries(),
+        random::entries(),
+        optim::entries(),
+    ]
 }

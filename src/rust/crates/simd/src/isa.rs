@@ -1,6 +1,6 @@
 //! Which vector instructions to use, and how a kernel gets compiled for them.
 //!
-//! A kernel is safe, portable Rust written so that the compiler turns its loops into vector code. [`dispatch`] inlines it
+//! A kernel is safe, portable Rust written so that the compiler turns its loops into vector code. `dispatch` inlines it
 //! into one function per [`Tier`], each compiled for that tier's instructions. Two rules follow for kernels: everything on
 //! the way down is `#[inline(always)]`, and closures, which cannot be, hold no arithmetic.
 

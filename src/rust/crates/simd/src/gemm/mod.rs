@@ -134,7 +134,7 @@ define_gemm!(
 );
 
 define_gemm!(
-    /// As [`gemm_f32`].
+    /// As `gemm_f32`.
     gemm_f64,
     run_f64,
     f64,
@@ -195,8 +195,17 @@ mod tests {
 
     #[test]
     fn sizes_layouts_and_factors() {
-        let sizes =
-            [[1, 1, 1], [5, 7, 3], [17, 1, 40], [1, 9, 33], [19, 33, 65], [70, 3, 35], [4, 50, 37], [7, 6, 300]];
+        let sizes = [
+            [1, 1, 1],
+            [5, 7, 3],
+            [17, 1, 40],
+            [1, 9, 33],
+            [19, 33, 65],
+            [70, 3, 35],
+            [4, 50, 37],
+            [7, 6, 300],
+            [5, 20, 1030],
+        ];
         for size in sizes {
             check(size, 1.0, 0.0);
             check(size, -0.5, 1.0);

@@ -11,6 +11,7 @@ pub(super) fn is_faster(columns: usize, k: usize) -> bool {
     match columns {
         2..=4 => k >= 32,
         5..=16 => k >= 256,
+        17..=32 => k >= 1024,
         _ => false,
     }
 }
