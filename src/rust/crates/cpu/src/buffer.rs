@@ -194,11 +194,7 @@ impl<'a> Locked<'a> {
     }
 
     /// References to several ranges at once. Fails when a written range overlaps any other.
-    pub fn operands<'s>(
-        &'s mut self,
-        reads: &[Extent],
-        writes: &[Extent],
-    ) -> Result<Ranges<'s>> {
+    pub fn operands<'s>(&'s mut self, reads: &[Extent], writes: &[Extent]) -> Result<Ranges<'s>> {
         let mut r: SmallVec<[Range<usize>; 4]> = SmallVec::new();
         let mut w: SmallVec<[Range<usize>; 2]> = SmallVec::new();
         for e in reads {

@@ -1,4 +1,5 @@
 //! Operators and devices made for the engine's tests.
+#![allow(clippy::unwrap_used)]
 
 use ggmlr_core::{
     Answer, Array, Binding, Buffer, BufferRef, Cancel, Class, CpuCall, DType, Desc, Descs, Device, DeviceKind, Effects,
