@@ -181,8 +181,12 @@ part "cargo clippy" count_status in_workspace \
 # Without the root crate: it needs R to link. The R tests are its tests.
 part "cargo test" count_cargo in_workspace \
   cargo test --workspace --exclude ggmlr --locked --no-fail-fast
-part "cargo xtask check" count_status \
-  cargo run --quiet --locked --manifest-path tools/xtask/Cargo.toml -- check
+part "cargo xtask check" count_lines \
+  cargo run --quiet --locked --manifest-path tools/xtask/Cargo.toml -- check --no-clippy
+if [ "$level" != quick ]; then
+  part "cargo xtask test-new-op" count_status \
+    cargo run --quiet --locked --manifest-path tools/xtask/Cargo.toml -- test-new-op
+fi
 part "configure and install" count_lines install_tests
 if part "R CMD INSTALL" count_status r_install "$build/library"; then
   part "testthat" count_lines r_tests "$build/library"
