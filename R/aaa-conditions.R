@@ -124,20 +124,23 @@ user_call <- function() {
     }
     at <- parents[at]
   }
-  if (is.null(found)) NULL else sys.call(found)
+  if (is.null(found)) return(NULL)
+  call <- sys.call(found)
+  # The functions on models are generic; a user wrote ggml_fit(), not the method.
+  if (is.call(call) && is.symbol(call[[1L]])) {
+    call[[1L]] <- as.name(sub("[.](default|ggml_[a-z_]+)$", "", as.character(call[[1L]])))
+  }
+  call
 }
 
-# The user pressed Ctrl-C or Esc: what R does by itself outside of native code.
+# The user pressed Ctrl-C or Esc. Whoever handles interrupts gets this one; otherwise it
+# ends the expression as R's own does, back at the prompt or at the end of a script.
+# stop() asks no error handler here: the class is not "error".
 interrupt_again <- function(call) {
-  cnd <- structure(
+  stop(structure(
     class = c("interrupt", "condition"),
     list(message = "interrupted", call = call)
-  )
-  signalCondition(cnd)
-  # Nobody caught it: back to the prompt, or the end of a script, as R does.
-  if (interactive()) invokeRestart("abort")
-  writeLines("Execution halted", stderr())
-  quit(save = "no", status = 1L, runLast = FALSE)
+  ))
 }
 
 `%||%` <- function(x, y) if (is.null(x)) y else x

@@ -4,18 +4,8 @@
 
 # The errors of this area carry the call that the user wrote, not the helper
 # that noticed the problem.
-nn_abort <- function(kind, message, arg = NULL, ..., call = nn_user_call()) {
+nn_abort <- function(kind, message, arg = NULL, ..., call = user_call()) {
   ggmlr_abort(kind, message, arg = arg, ..., call = call)
-}
-
-# The functions on models are generic; a user wrote ggml_fit(), not the method.
-nn_user_call <- function() {
-  call <- user_call()
-  if (is.call(call) && is.symbol(call[[1L]])) {
-    name <- sub("[.](default|ggml_[a-z_]+)$", "", as.character(call[[1L]]))
-    call[[1L]] <- as.name(name)
-  }
-  call
 }
 
 # A short description of a value for messages.

@@ -95,7 +95,7 @@ ggml_fit.ggml_sequential_model <- function(model, x = NULL, y = NULL, epochs = 1
     shuffle = nn_check_flag(shuffle, "shuffle"),
     verbose = nn_check_verbose(verbose),
     callbacks = nn_check_callbacks(callbacks),
-    call = nn_user_call()
+    call = user_call()
   )
   validation_split <- nn_check_fraction(validation_split, "validation_split")
 
