@@ -122,6 +122,8 @@ user_call <- function() {
     } else if (!identical(where, .BaseNamespaceEnv) || identical(f, eval)) {
       break
     }
+    # A method that R calls while printing a list is its own parent.
+    if (parents[at] >= at) break
     at <- parents[at]
   }
   if (is.null(found)) return(NULL)

@@ -126,7 +126,7 @@ GGML_TYPE_NVFP4 <- 40L
 #'
 #' Values for the arguments of operators that choose between variants: the gated
 #' linear unit, the rotary embedding, the sort order, the interpolation of
-#' [ggml_upscale()], the kind of pooling, and the number of tasks of a custom
+#' `ggml_upscale()`, the kind of pooling, and the number of tasks of a custom
 #' operator.
 #'
 #' @format An integer.

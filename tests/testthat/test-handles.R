@@ -138,3 +138,21 @@ test_that("B4: the message is in the condition and nothing goes to stderr", {
   expect_identical(file.size(err), 0)
   unlink(c(file, err))
 })
+
+test_that("a list that holds dead handles prints", {
+  ctx <- ggml_init(1e5)
+  tensor <- ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 3)
+  ggml_free(ctx)
+  expect_output(print(list(tensor, list(ctx))), "freed")
+})
+
+test_that("a flag is no number and a date is no size", {
+  expect_ggml_error(ggml_set_n_threads(TRUE), "argument", "n_threads")
+  expect_ggml_error(ggml_init(Sys.Date()), "argument", "mem_size")
+  expect_ggml_error(ggml_init(1e6, no_alloc = 2), "argument", "no_alloc")
+  ctx <- ggml_init(1e6)
+  a <- ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 4)
+  expect_ggml_error(ggml_leaky_relu(ctx, a, inplace = 1.5), "argument", "inplace")
+  expect_ggml_error(ggml_scale(ctx, a, TRUE), "argument", "s")
+  ggml_free(ctx)
+})

@@ -84,17 +84,22 @@ pub fn given(x: &Robj) -> Option<&Robj> {
     (x.rtype() != Rtype::Null).then_some(x)
 }
 
-/// One number: double, integer or logical, not NA.
+/// One number: double or integer, not NA. TRUE is no number: it is nearly always an argument in the wrong place.
 pub fn number(x: &Robj, arg: &str) -> Result<f64> {
     let expected = "one number";
+    // Classed numbers mean something else than their value: factors, dates, times.
+    if x.rtype() != Rtype::Logicals && extendr_api::Attributes::class(x).is_some() {
+        return Err(wrong(arg, expected, describe(x)));
+    }
     let value = if let Some([v]) = x.as_real_slice() {
         *v
-    } else if extendr_api::Attributes::inherits(x, "factor") {
-        return Err(wrong(arg, expected, describe(x)));
     } else if let Some([v]) = x.as_integer_slice() {
         if v.is_na() { f64::NAN } else { f64::from(*v) }
     } else if let Some([v]) = x.as_logical_slice() {
-        if v.is_na() { f64::NAN } else { f64::from(u8::from(v.is_true())) }
+        if !v.is_na() {
+            return Err(wrong(arg, expected, shown(x)));
+        }
+        f64::NAN
     } else {
         return Err(wrong(arg, expected, shown(x)));
     };
@@ -161,8 +166,8 @@ pub fn flag(x: &Robj, arg: &str) -> Result<bool> {
         _ => {}
     }
     match number(x, arg) {
-        Ok(v) => Ok(v != 0.0),
-        Err(_) => Err(wrong(arg, "TRUE or FALSE", shown(x))),
+        Ok(v) if v == 0.0 || v == 1.0 => Ok(v == 1.0),
+        _ => Err(wrong(arg, "TRUE or FALSE", shown(x))),
     }
 }
 

@@ -74,7 +74,6 @@ fn wrong(name: &str, expected: &str, p: &Param) -> Error {
 fn one(p: &Param, name: &str, expected: &str) -> Result<f64> {
     match p {
         Param::Numbers(v) if v.len() == 1 && !v[0].is_nan() => Ok(v[0]),
-        Param::Flag(b) => Ok(f64::from(u8::from(*b))),
         _ => Err(wrong(name, expected, p)),
     }
 }
@@ -125,7 +124,7 @@ impl FromParam for bool {
     fn from_param(p: &Param, name: &str) -> Result<bool> {
         match p {
             Param::Flag(b) => Ok(*b),
-            Param::Numbers(v) if v.len() == 1 && !v[0].is_nan() => Ok(v[0] != 0.0),
+            Param::Numbers(v) if matches!(v[..], [0.0] | [1.0]) => Ok(v == &[1.0]),
             _ => Err(wrong(name, "TRUE or FALSE", p)),
         }
     }

@@ -3,7 +3,7 @@
 use crate::Session;
 use crate::table::Key;
 use crate::tensor::{Made, Placed, Storage};
-use ggmlr_core::{Build, Desc, Error, OpRef, Param, Params, Result, Val};
+use ggmlr_core::{Build, Desc, Error, OpRef, Params, Result, Val};
 use ggmlr_graph::{Producer, Tape};
 use ggmlr_ops::{Call, registry};
 use smallvec::{SmallVec, smallvec};
@@ -44,7 +44,11 @@ impl Session {
         }
         let plain = function.strip_suffix("_inplace").unwrap_or(function);
         let op = (entry.make)(&Call { function: plain, params, x: &x })?;
-        let into = in_place || matches!(params.find("inplace"), Some(Param::Flag(true)));
+        let asked = match params.find("inplace") {
+            Some(_) => params.get::<bool>("inplace")?,
+            None => false,
+        };
+        let into = in_place || asked;
         let out = self.add_node(ctx, op, &src, into.then_some(0))?;
         Ok(out[0])
     }
