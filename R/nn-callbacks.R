@@ -60,11 +60,28 @@ nn_call_hooks <- function(callbacks, hook, epoch, logs, state, on_error) {
     run <- callbacks[[i]][[hook]]
     if (is.null(run)) next
     withCallingHandlers(
-      run(epoch, logs, state),
+      {
+        run(epoch, logs, state)
+        nn_check_state(state)
+      },
       error = function(cnd) on_error(cnd, nn_callback_name(callbacks[[i]], i), hook)
     )
   }
   invisible()
+}
+
+# What a hook may have done to the state, reported as its failure.
+nn_check_state <- function(state) {
+  stopping <- state$stop
+  if (!(is.logical(stopping) && length(stopping) == 1L && !is.na(stopping))) {
+    stop("`state$stop` must be TRUE or FALSE, not ", nn_show(stopping), ".", call. = FALSE)
+  }
+  rate <- nn_lr_get(state$lr_ud)
+  fine <- is.numeric(rate) && length(rate) == 1L && is.finite(rate) && rate >= 0 &&
+    rate <= nn_f32_max
+  if (!fine) {
+    stop("the learning rate became ", nn_show(rate), ".", call. = FALSE)
+  }
 }
 
 # ---- learning rate ----------------------------------------------------------------
@@ -100,7 +117,8 @@ nn_lr_set <- function(lr_ud, lr) lr_ud[[lr_ud$used]] <- lr
 #'
 #' @param lr_ud The handle.
 #' @param adamw_lr New rate of `"adam"` and `"adamw"`; `NA` keeps the old one.
-#' @param sgd_lr New rate of `"sgd"`; `NA` keeps the old one.
+#' @param sgd_lr New rate of `"sgd"`; `NA` keeps the old one. Giving only the rate of
+#'   the optimizer that is not in use is an error.
 #' @return `ggml_opt_get_lr()`: a numeric vector with elements `adamw` and `sgd`;
 #'   the fit uses the one of its optimizer. `ggml_opt_set_lr()`: the handle,
 #'   invisibly.
@@ -126,9 +144,18 @@ ggml_opt_set_lr <- function(lr_ud, adamw_lr = NA, sgd_lr = NA) {
   nn_check_lr_handle(lr_ud)
   positive <- function(v) is.finite(v) && v > 0
   given <- list(adamw = adamw_lr, sgd = sgd_lr)
-  for (name in names(given)) {
+  keep <- vapply(given, function(rate) {
+    (is.logical(rate) || is.numeric(rate)) && length(rate) == 1L && is.na(rate) &&
+      !is.nan(rate)
+  }, logical(1L))
+  if (keep[[lr_ud$used]] && !all(keep)) {
+    other <- paste0(names(given)[!keep], "_lr")
+    nn_abort("argument", paste0(
+      "`", other, "` is not the rate of the optimizer in use: give `", lr_ud$used, "_lr`."
+    ), arg = other)
+  }
+  for (name in names(given)[!keep]) {
     rate <- given[[name]]
-    if (length(rate) == 1L && is.atomic(rate) && is.na(rate) && !is.nan(rate)) next
     lr_ud[[name]] <- nn_check_number(
       rate, paste0(name, "_lr"), "a positive number or NA", positive
     )
@@ -174,7 +201,7 @@ ggml_opt_set_lr <- function(lr_ud, adamw_lr = NA, sgd_lr = NA) {
 #' @param mode `"min"`, `"max"`, or `"auto"`: `"min"` if the name contains
 #'   "loss", otherwise `"max"`.
 #' @param step_size Number of epochs between two changes of the rate.
-#' @param gamma,factor What the rate is multiplied by.
+#' @param gamma,factor What the rate is multiplied by; `factor` is less than 1.
 #' @param eta_min,min_lr Lowest rate.
 #' @param T_max Epochs until the lowest rate; `NULL` for those of the fit.
 #' @return A callback for the argument `callbacks` of [ggml_fit()].
@@ -216,7 +243,9 @@ ggml_callback_early_stopping <- function(monitor = "val_loss", patience = 5,
 nn_watch <- function(monitor, patience, min_delta, mode) {
   nn_check_string(monitor, "monitor")
   nn_check_count(patience, "patience", min = 0L)
-  nn_check_number(min_delta, "min_delta", "a number, zero or more", function(v) v >= 0)
+  nn_check_number(min_delta, "min_delta", "a number, zero or more", function(v) {
+    is.finite(v) && v >= 0
+  })
   modes <- list(auto = "auto", min = "min", max = "max")
   mode <- nn_check_choice(mode, "mode", modes, "mode")
   if (mode == "auto") mode <- if (grepl("loss", monitor)) "min" else "max"

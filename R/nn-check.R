@@ -8,9 +8,24 @@ nn_abort <- function(kind, message, arg = NULL, ..., call = user_call()) {
   ggmlr_abort(kind, message, arg = arg, ..., call = call)
 }
 
+# Text that is not valid in its encoding, made fit for messages.
+nn_text <- function(x) {
+  if (length(x) == 0L) return(x)
+  Encoding(x)[Encoding(x) == "bytes"] <- "unknown"
+  bad <- !nn_valid_text(x)
+  x[bad] <- iconv(x[bad], "UTF-8", "UTF-8", sub = "byte")
+  x
+}
+
+nn_valid_text <- function(x) Encoding(x) != "bytes" & validEnc(x)
+
+# For arguments whose default lists the choices.
+nn_first <- function(x) if (is.character(x) && length(x) > 0L) x[1L] else x
+
 # A short description of a value for messages.
 nn_show <- function(x) {
   if (is.null(x)) return("NULL")
+  if (is.character(x) && !is.object(x)) x <- nn_text(x)
   if (is.function(x)) return("a function")
   if (is.atomic(x) && !is.object(x) && length(x) == 1L) {
     if (is.character(x)) {
@@ -28,7 +43,7 @@ nn_show <- function(x) {
 
 nn_show_dim <- function(dim) paste(dim, collapse = " x ")
 
-nn_show_names <- function(x) paste0("\"", x, "\"", collapse = ", ")
+nn_show_names <- function(x) paste0("\"", nn_text(as.character(x)), "\"", collapse = ", ")
 
 # Sizes in messages: 123 MB, 40 GB.
 nn_show_bytes <- function(bytes) {
@@ -89,6 +104,10 @@ nn_check_string <- function(x, arg) {
       arg = arg
     )
   }
+  # Files may have any name that the system allows.
+  if (arg != "path" && !nn_valid_text(x)) {
+    nn_abort("argument", paste0("`", arg, "` is not valid text: ", nn_show(x), "."), arg = arg)
+  }
   as.vector(x)
 }
 
@@ -97,7 +116,7 @@ nn_check_choice <- function(x, arg, table, what) {
   known <- is.character(x) && length(x) == 1L && x %in% names(table)
   if (!known) {
     nn_abort("argument", paste0(
-      "Unknown ", what, ": ", if (is.character(x) && length(x) == 1L) x else nn_show(x),
+      "Unknown ", what, ": ", if (is.character(x) && length(x) == 1L) nn_text(x) else nn_show(x),
       ". Known are ", nn_show_names(names(table)), "."
     ), arg = arg)
   }
@@ -137,10 +156,43 @@ nn_check_model <- function(model, arg = "model") {
       nn_show(model), "."
     ), arg = arg)
   }
-  if (!is.list(model$layers) || !all(vapply(model$layers, is.list, NA))) {
-    nn_abort("argument", paste0("`", arg, "` is a damaged model: its layers are no list."),
-      arg = arg
-    )
+  damage <- nn_damage(model)
+  if (!is.null(damage)) {
+    nn_abort("argument", paste0("`", arg, "` is a damaged model: ", damage), arg = arg)
   }
   invisible(model)
+}
+
+# What is wrong with a model that was edited by hand or read from somewhere.
+nn_damage <- function(model) {
+  if (!is.list(model)) return("it is no list.")
+  if (!is.list(model$layers)) return("its layers are no list.")
+  bad <- which(!vapply(model$layers, nn_is_layer, NA))
+  if (length(bad)) {
+    return(paste0("layer ", bad[1L], " must be a list with type, name, config and trainable."))
+  }
+  if (is.list(model$input_shape) || !(is.null(model$input_shape) || is.atomic(model$input_shape))) {
+    return(paste0("its input_shape is ", nn_show(model$input_shape), "."))
+  }
+  if (isTRUE(model$compiled)) nn_compilation_damage(model)
+}
+
+nn_compilation_damage <- function(model) {
+  used <- model$compilation
+  string <- function(x) is.character(x) && length(x) == 1L && !is.na(x)
+  if (!is.list(used)) return("its compilation is no list.")
+  fine <- string(used$optimizer) && string(used$loss) && string(used$backend_used) &&
+    is.list(used$optimizer_settings) && string(used$optimizer_settings$name) &&
+    (is.null(used$metrics) || is.character(used$metrics))
+  if (!fine) return("its compilation is incomplete; call ggml_compile() on a new model.")
+  if (!all(vapply(model$layers, function(layer) is.numeric(layer$output_shape), NA))) {
+    return("a layer has no output_shape; call ggml_compile() on a new model.")
+  }
+  NULL
+}
+
+nn_is_layer <- function(layer) {
+  string <- function(x) is.character(x) && length(x) == 1L && !is.na(x)
+  is.list(layer) && string(layer$type) && string(layer$name) && is.list(layer$config) &&
+    is.logical(layer$trainable) && (is.null(layer$weights) || is.list(layer$weights))
 }

@@ -78,7 +78,7 @@ nn_optimizers <- list(
 #' @param backend `"auto"`, `"cpu"`, or `"vulkan"` (`"gpu"`), which is an error
 #'   without such a device.
 #' @param loss_weights Weights of the losses of a model with several outputs.
-#'   A sequential model has one output and takes none.
+#'   A sequential model has one output and takes none, or 1.
 #' @param ... For the method of `compile()`: `backend` and `loss_weights`.
 #' @return The compiled model, invisibly. Assign it.
 #' @references
@@ -133,15 +133,23 @@ ggml_compile.ggml_sequential_model <- function(model, optimizer = "adam",
   optimizer <- nn_check_optimizer(optimizer)
   loss <- nn_check_choice(loss, "loss", nn_losses, "loss")
   metrics <- nn_check_metrics(metrics)
-  if (!is.null(loss_weights) && !identical(as.double(loss_weights), 1)) {
+  one <- is.numeric(loss_weights) && length(loss_weights) == 1L && loss_weights %in% 1
+  if (!is.null(loss_weights) && !one) {
     nn_abort("argument", paste0(
       "`loss_weights` weighs the outputs of a model with several; a sequential ",
-      "model has one."
+      "model has one, of weight 1; got ", nn_show(loss_weights), "."
     ), arg = "loss_weights")
   }
   backend <- nn_choose_backend(backend)
 
   model <- nn_plan_layers(model)
+  if (loss == "categorical_crossentropy" && identical(nn_output_shape(model), 1L)) {
+    nn_abort("argument", paste0(
+      "loss = \"categorical_crossentropy\" needs one output per class, but the model has ",
+      "a single output: use \"binary_crossentropy\" with a sigmoid output for two ",
+      "classes, \"mse\" for numbers."
+    ), arg = "loss")
+  }
   model$compiled <- TRUE
   model$compilation <- c(
     list(
@@ -160,6 +168,12 @@ nn_check_optimizer <- function(optimizer) {
 }
 
 nn_check_metrics <- function(metrics) {
+  if (!is.null(metrics) && !is.character(metrics) &&
+        !(is.list(metrics) && !is.object(metrics))) {
+    nn_abort("argument", paste0(
+      "`metrics` must hold names of metrics, not ", nn_show(metrics), "."
+    ), arg = "metrics")
+  }
   resolved <- lapply(as.list(metrics), nn_check_choice, "metrics", nn_metrics, "metric")
   unique(as.character(resolved))
 }

@@ -24,7 +24,9 @@
 #'   array for outputs with several axes). Row names of `x` are kept.
 #'
 #'   `ggml_predict_classes()`: integers from **1** to the number of outputs, the first
-#'   of equals; `levels(f)[...]` gives the names if the model was trained on a factor
+#'   of equals. With one output and `"binary_crossentropy"`: 1 for outputs up to 0.5
+#'   (label 0, first level), else 2 (label 1, second level); one output with another loss
+#'   is an error. `levels(f)[...]` gives the names if the model was trained on a factor
 #'   `f`.
 #' @export
 #' @examples
@@ -122,6 +124,14 @@ nn_blank_rows <- function(result, x) {
 #' @rdname ggml_evaluate
 #' @export
 ggml_predict_classes <- function(model, x, batch_size = 32L) {
+  nn_check_compiled(model)
+  single <- identical(as.integer(nn_output_shape(model)), 1L)
+  if (single && model$compilation$loss != "binary_crossentropy") {
+    nn_abort("argument", paste0(
+      "ggml_predict_classes() needs at least two outputs, or binary_crossentropy; the ",
+      "model has one output and loss \"", model$compilation$loss, "\"."
+    ), arg = "model")
+  }
   result <- ggml_predict(model, nn_given(x), batch_size = batch_size)
   if (length(dim(result)) != 2L) {
     nn_abort("shape", paste0(
@@ -130,6 +140,7 @@ ggml_predict_classes <- function(model, x, batch_size = 32L) {
     ), arg = "model")
   }
   result <- unname(result)
+  if (single) return(1L + (result[, 1L] > 0.5))
   known <- !is.na(rowSums(result))
   classes <- rep(NA_integer_, nrow(result))
   classes[known] <- max.col(result[known, , drop = FALSE], ties.method = "first")

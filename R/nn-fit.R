@@ -97,6 +97,12 @@ ggml_fit.ggml_sequential_model <- function(model, x = NULL, y = NULL, epochs = 1
     callbacks = nn_check_callbacks(callbacks),
     call = user_call()
   )
+  if (as.double(settings$initial_epoch) + settings$epochs > .Machine$integer.max) {
+    nn_abort("argument", paste0(
+      "`initial_epoch` + `epochs` must be at most ", .Machine$integer.max, ", not ",
+      initial_epoch, " + ", epochs, "."
+    ), arg = "initial_epoch")
+  }
   validation_split <- nn_check_fraction(validation_split, "validation_split")
 
   shape <- model$input_shape
@@ -142,6 +148,12 @@ nn_check_validation <- function(data, shape, target, loss) {
     ), arg = arg)
   }
   if (setequal(names(data), c("x", "y"))) data <- data[c("x", "y")]
+  if (!is.null(names(data)) && !all(names(data) == c("x", "y") | names(data) == "")) {
+    nn_abort("argument", paste0(
+      "`validation_data` must be list(x, y) without other names, not with ",
+      nn_show_names(names(data)), "."
+    ), arg = arg)
+  }
   x <- nn_check_x(data[[1L]], shape, "validation_data[[1]]")
   y <- nn_check_y(data[[2L]], dim(x)[1L], target, loss,
     arg = "validation_data[[2]]", arg_x = "validation_data[[1]]"

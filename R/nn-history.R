@@ -26,6 +26,19 @@ nn_history_last <- function(history) {
   lapply(unclass(history)[nn_history_measures], function(values) values[n])
 }
 
+nn_check_history <- function(history, arg = "x") {
+  fields <- c("epochs", nn_history_measures)
+  fine <- is.list(history) && all(vapply(fields, function(name) {
+    is.numeric(history[[name]]) && length(history[[name]]) == length(history$epochs)
+  }, NA))
+  if (!fine) {
+    nn_abort("argument", paste0(
+      "`", arg, "` has a damaged training history: it needs the numeric elements ",
+      nn_show_names(fields), ", all of one length."
+    ), arg = arg)
+  }
+}
+
 nn_history_validated <- function(history) any(!is.na(history$val_loss))
 
 #' Training history
@@ -66,12 +79,19 @@ nn_history_validated <- function(history) any(!is.na(history$val_loss))
 ggml_training_history <- function(object, format = c("wide", "long"), ...) {
   nn_check_dots(...)
   formats <- list(wide = "wide", long = "long")
-  format <- nn_check_choice(format[1L], "format", formats, "format")
+  format <- nn_check_choice(nn_first(format), "format", formats, "format")
+  if (inherits(object, "ggml_sequential_model")) nn_check_model(object, "object")
+  if (!is.list(object)) {
+    nn_abort("argument", paste0(
+      "`object` must be a fitted model or a history, not ", nn_show(object), "."
+    ), arg = "object")
+  }
   history <- if (inherits(object, "ggml_history")) object else object$history
   if (!inherits(history, "ggml_history")) {
     ggmlr_warn("no_history", "There is no training history: train with ggml_fit() first.")
     return(NULL)
   }
+  nn_check_history(history, "object")
   wide <- as.data.frame(history)
   if (!nn_history_validated(history)) {
     wide <- wide[c("epoch", "train_loss", "train_accuracy")]
@@ -97,6 +117,7 @@ nn_history_long <- function(wide) {
 #' @export
 as.data.frame.ggml_history <- function(x, row.names = NULL, # nolint: object_name
                                        optional = FALSE, ...) {
+  nn_check_history(x)
   data.frame(
     epoch = x$epochs, train_loss = x$train_loss, train_accuracy = x$train_accuracy,
     val_loss = x$val_loss, val_accuracy = x$val_accuracy, row.names = row.names
@@ -106,6 +127,7 @@ as.data.frame.ggml_history <- function(x, row.names = NULL, # nolint: object_nam
 #' @rdname ggml_training_history
 #' @export
 print.ggml_history <- function(x, ...) {
+  nn_check_history(x)
   n <- length(x$epochs)
   cat("Training History (", n, if (n == 1L) " epoch)\n" else " epochs)\n", sep = "")
   last <- nn_history_last(x)
@@ -126,6 +148,7 @@ print.ggml_history <- function(x, ...) {
 #' @rdname ggml_training_history
 #' @export
 plot.ggml_history <- function(x, ...) {
+  nn_check_history(x)
   if (length(x$epochs) == 0L) {
     nn_abort("argument", "The history has no completed epoch to plot.", arg = "x")
   }

@@ -20,7 +20,7 @@ nn_add_layer <- function(model, type, config, name, trainable, input_shape = NUL
   if (!is.null(input_shape)) {
     input_shape <- nn_check_shape(input_shape)
     first <- length(model$layers) == 0L
-    same <- identical(as.integer(model$input_shape), input_shape)
+    same <- is.numeric(model$input_shape) && identical(as.integer(model$input_shape), input_shape)
     if (!first || (!is.null(model$input_shape) && !same)) {
       nn_abort("argument", paste0(
         "`input_shape` belongs to the first layer only: ",

@@ -86,7 +86,8 @@ nn_check_compiled <- function(model, arg = "model") {
     ), arg = arg)
   }
   # A hand-edited model must not reach the engine with weights that do not fit.
-  if (!identical(as.integer(model$input_shape), model$compilation$input_shape)) {
+  shape <- model$input_shape
+  if (!is.numeric(shape) || !identical(as.integer(shape), model$compilation$input_shape)) {
     nn_abort("argument", paste0(
       "`input_shape` of the model was changed after it was compiled: call ",
       "ggml_compile() again."
@@ -216,6 +217,7 @@ ggml_freeze_weights.ggml_sequential_model <- function(model, from = 1L,
                                                       to = length(model$layers),
                                                       layer_names = NULL, ...) {
   nn_check_dots(...)
+  nn_refuse_both(!missing(from) || !missing(to), layer_names)
   nn_set_trainable(model, from, to, layer_names, FALSE)
 }
 
@@ -225,10 +227,20 @@ ggml_unfreeze_weights.ggml_sequential_model <- function(model, from = 1L,
                                                         to = length(model$layers),
                                                         layer_names = NULL, ...) {
   nn_check_dots(...)
+  nn_refuse_both(!missing(from) || !missing(to), layer_names)
   nn_set_trainable(model, from, to, layer_names, TRUE)
 }
 
+nn_refuse_both <- function(positions, layer_names) {
+  if (positions && !is.null(layer_names)) {
+    nn_abort("argument", "Give `from` and `to`, or `layer_names`, not both.",
+      arg = "layer_names"
+    )
+  }
+}
+
 nn_set_trainable <- function(model, from, to, layer_names, value) {
+  nn_check_model(model)
   n <- length(model$layers)
   if (is.null(layer_names)) {
     whole <- function(v) is.numeric(v) && length(v) == 1L && is.finite(v) && v == round(v)
@@ -240,6 +252,11 @@ nn_set_trainable <- function(model, from, to, layer_names, value) {
     }
     chosen <- seq(from, to)
   } else {
+    if (!is.character(layer_names) || length(layer_names) == 0L) {
+      nn_abort("argument", paste0(
+        "`layer_names` must hold names of layers, not ", nn_show(layer_names), "."
+      ), arg = "layer_names")
+    }
     chosen <- match(layer_names, nn_layer_names(model))
     if (anyNA(chosen)) {
       nn_abort("argument", paste0(
@@ -279,7 +296,7 @@ ggml_default_mlp <- function(n_features, n_out, task_type = c("classif", "regr")
   n_features <- nn_check_count(n_features, "n_features")
   n_out <- nn_check_count(n_out, "n_out")
   tasks <- c(classif = "classif", regr = "regr")
-  task_type <- nn_check_choice(task_type[1L], "task_type", tasks, "task type")
+  task_type <- nn_check_choice(nn_first(task_type), "task_type", tasks, "task type")
   widths_fine <- is.null(hidden_layers) || (is.numeric(hidden_layers) &&
     all(is.finite(hidden_layers)) && all(hidden_layers >= 1) &&
     all(hidden_layers == round(hidden_layers)))

@@ -13,6 +13,7 @@
 #' model
 #' summary(ggml_freeze_weights(model, 1, 1))
 print.ggml_sequential_model <- function(x, ...) {
+  nn_check_model(x, "x")
   nn_print_layers(x, nn_layer_table(x))
   invisible(x)
 }
@@ -20,6 +21,7 @@ print.ggml_sequential_model <- function(x, ...) {
 #' @rdname print.ggml_sequential_model
 #' @export
 summary.ggml_sequential_model <- function(object, ...) {
+  nn_check_model(object, "object")
   table <- nn_layer_table(object)
   shape <- object$input_shape
   nn_print_layers(object, table,
@@ -65,7 +67,7 @@ nn_print_layers <- function(model, table, before = NULL) {
 }
 
 # One row per layer; NA where the shapes can't be known yet. Printing must work in
-# any state of a model, so trouble in planning is not its business.
+# any state of a model that is not damaged, so trouble in planning is not its business.
 nn_layer_table <- function(model) {
   n <- length(model$layers)
   if (n == 0L) {

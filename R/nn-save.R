@@ -70,13 +70,38 @@ ggml_load_model <- function(path, backend = "auto") {
     nn_check_compiled(file, "path")
     return(nn_recompile(file, file$compilation, backend))
   }
-  nn_check_model_file(file, path)
-  model <- ggml_model_sequential()
-  model$input_shape <- nn_check_shape(file$input_shape)
-  model$layers <- unname(file$layers)
-  # With its weights in place: compiling then draws no random numbers.
-  model <- nn_put_weights(model, unname(file$weights), path)
-  nn_recompile(model, file$compilation, backend)
+  # Not the file's fault if this fails.
+  nn_choose_backend(backend)
+  nn_reading(path, "model", {
+    nn_check_model_file(file, path)
+    model <- ggml_model_sequential()
+    model$input_shape <- nn_check_shape(file$input_shape)
+    model$layers <- unname(file$layers)
+    # With its weights in place: compiling then draws no random numbers.
+    model <- nn_put_weights(model, unname(file$weights), path)
+    nn_recompile(model, file$compilation, backend)
+  })
+}
+
+# Whatever R, a warning of it or a check of arguments says about the contents of a
+# file means that the file is damaged.
+nn_reading <- function(path, what, code) {
+  damaged <- function(cnd) {
+    nn_abort("format", paste0(
+      "'", path, "' is a damaged ggmlR ", what, " file: ",
+      sub("^ggml_load_[a-z]+: ", "", conditionMessage(cnd))
+    ), arg = "path")
+  }
+  tryCatch(
+    withCallingHandlers(code, warning = function(cnd) {
+      if (!inherits(cnd, "ggmlr_warning")) damaged(cnd)
+    }),
+    error = function(cnd) {
+      contents <- c("ggmlr_error_argument", "ggmlr_error_shape")
+      if (inherits(cnd, "ggmlr_error") && !inherits(cnd, contents)) stop(cnd)
+      damaged(cnd)
+    }
+  )
 }
 
 nn_recompile <- function(model, compilation, backend) {
@@ -96,10 +121,11 @@ nn_check_model_file <- function(file, path) {
   version <- file$version
   known <- is.character(file$class) && is.numeric(version) && length(version) == 1L &&
     is.list(file$layers) && all(vapply(file$layers, nn_is_layer, logical(1L))) &&
-    is.list(file$weights) && is.list(file$compilation)
+    is.list(file$weights) && all(vapply(file$weights, is.list, NA)) &&
+    is.list(file$compilation)
   if (!known) {
     nn_abort("format", paste0(
-      "'", path, "' is not a ggmlR model file; ggml_save_model() writes them."
+      "'", path, "' is not a ggmlR model file, or damaged; ggml_save_model() writes them."
     ), arg = "path")
   }
   if (!identical(file$class, "ggml_sequential_model")) {
@@ -112,11 +138,13 @@ nn_check_model_file <- function(file, path) {
       "'", path, "' has format version ", version, "; this version of ggmlR reads 2 and 3."
     ), arg = "path")
   }
-}
-
-nn_is_layer <- function(layer) {
-  is.list(layer) && is.character(layer$type) && is.character(layer$name) &&
-    is.list(layer$config) && is.logical(layer$trainable)
+  names <- vapply(file$layers, function(layer) layer$name, "")
+  if (anyDuplicated(names)) {
+    nn_abort("format", paste0(
+      "'", path, "' is a damaged ggmlR model file: it has two layers with name ",
+      nn_show_names(names[duplicated(names)][1L]), "."
+    ), arg = "path")
+  }
 }
 
 #' @rdname ggml_save_model
@@ -141,10 +169,10 @@ ggml_load_weights <- function(model, path) {
   file <- nn_read(path, "weights")
   if (!nn_is_weights_file(file)) {
     nn_abort("format", paste0(
-      "'", path, "' is not a ggmlR weights file; ggml_save_weights() writes them."
+      "'", path, "' is not a ggmlR weights file, or damaged; ggml_save_weights() writes them."
     ), arg = "path")
   }
-  if (!identical(as.numeric(file$version), as.numeric(nn_weights_version))) {
+  if (!is.numeric(file$version) || !identical(file$version + 0, nn_weights_version + 0)) {
     nn_abort("format", paste0(
       "'", path, "' has format version ", nn_show(file$version),
       "; this version of ggmlR reads ", nn_weights_version, "."
@@ -159,11 +187,15 @@ ggml_load_weights <- function(model, path) {
       "; '", path, "' has weights for ", paste(got, collapse = ", "), "."
     ), arg = "path")
   }
-  nn_put_weights(model, file$weights, path)
+  nn_reading(path, "weights", nn_put_weights(model, file$weights, path))
 }
 
 nn_is_weights_file <- function(file) {
-  is.list(file) && is.list(file$weights) && is.list(file$architecture) &&
+  typed <- function(layer) {
+    is.list(layer) && is.character(layer$type) && length(layer$type) == 1L
+  }
+  is.list(file) && is.list(file$weights) && all(vapply(file$weights, is.list, NA)) &&
+    is.list(file$architecture) && all(vapply(file$architecture, typed, NA)) &&
     is.null(file$layers)
 }
 
@@ -215,28 +247,53 @@ nn_read_weight <- function(found, wanted, layer, path) {
 
 # ---- files -----------------------------------------------------------------------
 
+# A whole new file takes the place of an old one, so that a full disk does not cost
+# the old model.
 nn_write <- function(file, path) {
   path <- nn_check_string(path, "path")
-  tryCatch(
-    suppressWarnings(saveRDS(file, path)),
-    error = function(cnd) {
-      nn_abort("io", paste0(
-        "Can't write '", path, "': ",
-        if (dir.exists(dirname(path))) {
-          conditionMessage(cnd)
-        } else {
-          paste0("directory '", dirname(path), "' does not exist.")
-        }
-      ), arg = "path")
-    }
-  )
+  suppressWarnings(nn_write_whole(file, path, function(why) {
+    nn_abort("io", paste0("Can't write '", nn_show_path(path), "': ", why), arg = "path")
+  }))
   invisible(path)
+}
+
+nn_write_whole <- function(file, path, failed) {
+  if (nchar(path, "bytes") > nn_longest_path) failed("the path is too long.")
+  if (!dir.exists(dirname(path))) {
+    failed(paste0("directory '", dirname(path), "' does not exist."))
+  }
+  if (dir.exists(path)) failed("it is a directory.")
+  exists <- file.exists(path)
+  target <- if (exists) normalizePath(path) else path
+  # What exists and is empty may be a device, which must not be replaced.
+  direct <- file.access(dirname(target), 2L) != 0L ||
+    (exists && !isTRUE(file.size(target) > 0))
+  written <- if (direct) target else tempfile("ggmlr-", dirname(target))
+  if (!direct) on.exit(unlink(written))
+  tryCatch(saveRDS(file, written), error = function(cnd) failed(conditionMessage(cnd)))
+  back <- if (isTRUE(file.size(written) > 0)) {
+    tryCatch(readRDS(written), error = function(cnd) NULL)
+  }
+  if (!identical(names(back), names(file))) {
+    failed("it can't be read back; the disk may be full.")
+  }
+  if (direct) return(invisible())
+  if (exists) Sys.chmod(written, file.mode(target), use_umask = FALSE)
+  if (!file.rename(written, target)) failed("the name is not allowed, or taken.")
+}
+
+nn_longest_path <- 4000L
+
+nn_show_path <- function(path) {
+  if (nchar(path, "bytes") <= 300L) return(path)
+  paste0(substr(nn_text(path), 1L, 100L), "...")
 }
 
 nn_read <- function(path, what) {
   path <- nn_check_string(path, "path")
-  if (!file.exists(path)) {
-    nn_abort("io", paste0("File '", path, "' does not exist."), arg = "path")
+  known <- nchar(path, "bytes") <= nn_longest_path && suppressWarnings(file.exists(path))
+  if (!known) {
+    nn_abort("io", paste0("File '", nn_show_path(path), "' does not exist."), arg = "path")
   }
   file <- tryCatch(suppressWarnings(readRDS(path)), error = function(cnd) NULL)
   if (!is.list(file)) {

@@ -4,6 +4,10 @@ nn_check_factor <- function(x, arg) {
   nn_check_number(x, arg, "a positive number", function(v) is.finite(v) && v > 0)
 }
 
+nn_check_lowest <- function(x, arg) {
+  nn_check_number(x, arg, "a finite number, zero or more", function(v) is.finite(v) && v >= 0)
+}
+
 #' @rdname ggml_callback_early_stopping
 #' @export
 ggml_schedule_step_decay <- function(step_size = 10, gamma = 0.1) {
@@ -22,7 +26,7 @@ ggml_schedule_step_decay <- function(step_size = 10, gamma = 0.1) {
 #' @rdname ggml_callback_early_stopping
 #' @export
 ggml_schedule_cosine_decay <- function(eta_min = 0, T_max = NULL) { # nolint: object_name
-  nn_check_number(eta_min, "eta_min", "a number, zero or more", function(v) v >= 0)
+  nn_check_lowest(eta_min, "eta_min")
   if (!is.null(T_max)) nn_check_count(T_max, "T_max")
   fit <- NULL
   start <- NULL
@@ -46,8 +50,8 @@ ggml_schedule_cosine_decay <- function(eta_min = 0, T_max = NULL) { # nolint: ob
 ggml_schedule_reduce_on_plateau <- function(monitor = "val_loss", factor = 0.5,
                                             patience = 5, min_lr = 1e-7,
                                             min_delta = 1e-4, mode = "auto") {
-  nn_check_factor(factor, "factor")
-  nn_check_number(min_lr, "min_lr", "a number, zero or more", function(v) v >= 0)
+  nn_check_number(factor, "factor", "a number between 0 and 1", function(v) v > 0 && v < 1)
+  nn_check_lowest(min_lr, "min_lr")
   watch <- nn_watch(monitor, patience, min_delta, mode)
   list(
     name = "reduce on plateau",

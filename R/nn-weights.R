@@ -1,6 +1,9 @@
 # Weights of samples: sample_weight and class_weight become what the engine
 # takes, one number per sample or one per element of y.
 
+# The largest number that the engine's single precision holds.
+nn_f32_max <- 3.4028234663852886e38
+
 nn_row_weights <- function(y, loss, sample_weight, class_weight) {
   if (!is.null(sample_weight) && !is.null(class_weight)) {
     nn_abort("argument", paste0(
@@ -93,6 +96,13 @@ nn_class_row_weights <- function(class_weight, y, loss) {
   }
   values <- as.double(unlist(class_weight)[wanted])
   nn_check_weight_values(values, arg)
+  huge <- which(values > nn_f32_max)
+  if (length(huge)) {
+    nn_abort("argument", paste0(
+      "`class_weight` of class ", nn_show_names(wanted[huge[1L]]), " is ",
+      format(values[huge[1L]]), ", too large for single precision."
+    ), arg = arg)
+  }
   code <- if (dim(y)[2L] == 1L) {
     1L + (y[, 1L] >= 0.5)
   } else {

@@ -25,7 +25,7 @@ test_that("the backend in use can be asked for", {
 test_that("the backend is announced once a session", {
   shown <- nn_new_process(c(
     "for (i in 1:2) withCallingHandlers(",
-    "  ggml_compile(ggml_layer_dense(ggml_model_sequential(), 1, input_shape = 1)),",
+    "  ggml_compile(ggml_layer_dense(ggml_model_sequential(), 2, input_shape = 1)),",
     "  message = function(m) cat('said', conditionMessage(m)))"
   ))
   expect_length(grep("^said Using (CPU|Vulkan)", shown), 1)

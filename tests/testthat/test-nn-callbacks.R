@@ -119,7 +119,7 @@ test_that("the learning rate handle reads and writes both rates", {
   expect_identical(ggml_opt_get_lr(handle), c(adamw = 1e-3, sgd = 1e-3))
   ggml_opt_set_lr(handle, adamw_lr = 0.5)
   expect_identical(ggml_opt_get_lr(handle), c(adamw = 0.5, sgd = 1e-3))
-  ggml_opt_set_lr(handle, sgd_lr = 0.25)
+  ggml_opt_set_lr(handle, adamw_lr = 0.5, sgd_lr = 0.25)
   expect_identical(ggml_opt_get_lr(handle), c(adamw = 0.5, sgd = 0.25))
   for (bad in list(0, -1, Inf, "a", c(1, 2), NaN, NULL)) {
     expect_refused(ggml_opt_set_lr(handle, bad), "argument", "adamw_lr")
@@ -133,4 +133,28 @@ test_that("arguments of early stopping are checked", {
   expect_refused(ggml_callback_early_stopping(patience = -1), "argument", "patience")
   expect_refused(ggml_callback_early_stopping(min_delta = -1), "argument", "min_delta")
   expect_refused(ggml_callback_early_stopping(mode = "best"), "argument", "best", "auto")
+})
+
+test_that("a rate that the optimizer does not use, or that is text, is refused", {
+  handle <- NULL
+  callback <- list(on_epoch_begin = function(epoch, logs, state) handle <<- state$lr_ud)
+  fit_with(callback, epochs = 1)
+  expect_refused(ggml_opt_set_lr(handle, sgd_lr = 0.1), "argument", "adamw_lr", arg = "sgd_lr")
+  expect_refused(
+    ggml_opt_set_lr(handle, adamw_lr = NA_character_), "argument", arg = "adamw_lr"
+  )
+})
+
+test_that("state$stop that is not TRUE or FALSE fails, naming the callback", {
+  for (bad in list("yes", NA, 1, NULL, c(TRUE, TRUE), mean)) {
+    callback <- list(name = "odd", on_epoch_end = function(epoch, logs, state) {
+      assign("stop", bad, state)
+    })
+    expect_refused(fit_with(callback), "argument", "\"odd\"", "state$stop", arg = "callbacks")
+  }
+})
+
+test_that("early stopping with an infinite min_delta or invalid text is refused", {
+  expect_refused(ggml_callback_early_stopping(min_delta = Inf), "argument", "min_delta")
+  expect_refused(ggml_callback_early_stopping("\xff"), "argument", "monitor")
 })

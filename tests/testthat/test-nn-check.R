@@ -82,3 +82,35 @@ test_that("a damaged model is refused", {
   model$layers[[1]]$type <- "no_such_layer"
   expect_error(ggml_predict(model, matrix(0, 1, 4)), "no_such_layer", class = "ggmlr_error")
 })
+
+test_that("text that is not valid UTF-8 gives a classed error", {
+  bad <- "\xff"
+  model <- nn_classifier()
+  expect_refused(ggml_compile(model, loss = bad), "argument", "<ff>")
+  expect_refused(ggml_layer_dense(ggml_model_sequential(), bad), "argument", "<ff>")
+  expect_refused(ggml_get_layer(model, name = bad), "argument", "<ff>", arg = "name")
+  expect_refused(ggml_freeze_weights(model, layer_names = bad), "argument", "<ff>")
+  expect_refused(
+    ggml_layer_dense(ggml_model_sequential(), 1, name = bad), "argument", arg = "name"
+  )
+})
+
+test_that("every function refuses a damaged model with a classed error", {
+  change <- list(
+    compilation = function(m) { m$compilation <- 3; m },
+    name = function(m) { m$layers[[1]]$name <- NULL; m },
+    shape = function(m) { m$input_shape <- list(function() 1); m },
+    output = function(m) { m$layers[[2]]$output_shape <- NULL; m },
+    object = function(m) structure(3, class = class(m))
+  )
+  for (damage in change) {
+    model <- damage(nn_classifier())
+    for (use in list(
+      print, summary, ggml_freeze_weights, ggml_training_history, ggml_pop_layer,
+      ggml_model_backend, function(m) ggml_predict(m, matrix(0, 1, 4)),
+      function(m) ggml_get_layer(m, 1), function(m) ggml_layer_dense(m, 1)
+    )) {
+      expect_refused(use(model), "argument", "damaged")
+    }
+  }
+})

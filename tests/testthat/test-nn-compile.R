@@ -194,3 +194,28 @@ test_that("one adam step and one sgd step follow their formulas", {
     expect_equal(unname(moved), step, tolerance = 1e-3)
   }
 })
+
+test_that("loss_weights other than 1 are refused", {
+  model <- nn_linear()
+  for (bad in list(mean, new.env(), quote(x), "a", TRUE, "1", list(1), NA_real_, c(1, 1))) {
+    expect_no_warning(
+      expect_refused(
+        ggml_compile(model, loss = "mse", loss_weights = bad), "argument", arg = "loss_weights"
+      )
+    )
+  }
+  expect_true(ggml_compile(model, loss = "mse", loss_weights = 1)$compiled)
+})
+
+test_that("metrics that are no names are refused, not dropped", {
+  for (bad in list(new.env(), mean, quote(x), 1, iris)) {
+    expect_refused(ggml_compile(nn_classifier(), metrics = bad), "argument", arg = "metrics")
+  }
+})
+
+test_that("categorical cross entropy with one output is refused", {
+  expect_refused(
+    nn_linear(loss = "categorical_crossentropy"), "argument", "binary_crossentropy",
+    arg = "loss"
+  )
+})

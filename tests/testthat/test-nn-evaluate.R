@@ -127,3 +127,13 @@ test_that("predicting draws no random numbers", {
   ggml_evaluate(model, groups$x, groups$y)
   expect_identical(.Random.seed, before)
 })
+
+test_that("classes of a single output are told apart at 0.5", {
+  model <- nn_linear(inputs = 1L, loss = "binary_crossentropy")
+  model <- nn_put_values(model, list(1, 0) |> stats::setNames(names(nn_values(model))))
+  x <- matrix(c(0.1, 0.5, 0.6, NA), 4)
+  expect_identical(ggml_predict_classes(model, x), c(1L, 1L, 2L, NA))
+  expect_refused(
+    ggml_predict_classes(nn_linear(inputs = 1L), x), "argument", "at least two outputs"
+  )
+})

@@ -276,3 +276,21 @@ test_that("the demo's letters are learnt in time, the same at one and at two thr
   # Other processes may hold the cores, so the better run counts.
   expect_lt(min(runs[[1]]$seconds, runs[[2]]$seconds), 15)
 })
+
+test_that("epoch numbers beyond the largest integer are refused", {
+  d <- nn_groups()
+  expect_refused(
+    ggml_fit(nn_classifier(), d$x, d$y, initial_epoch = .Machine$integer.max),
+    "argument", arg = "initial_epoch"
+  )
+})
+
+test_that("validation_data with names other than x and y is refused", {
+  d <- nn_groups()
+  run <- function(data) {
+    ggml_fit(nn_classifier(), d$x, d$y, verbose = 0, validation_data = data)
+  }
+  expect_refused(run(list(a = d$x, b = d$y)), "argument", "\"a\"", arg = "validation_data")
+  expect_refused(run(list(x = d$x, x = d$y)), "argument", arg = "validation_data")
+  expect_length(run(list(y = d$y, x = d$x))$history$val_loss, 1)
+})

@@ -110,3 +110,16 @@ test_that("a history becomes a data frame, wide and long", {
   expect_null(none)
   expect_refused(ggml_training_history(model, "tall"), "argument", "tall", "wide")
 })
+
+test_that("what is no model, and a damaged history, is refused", {
+  for (bad in list(1, "a", quote(x), mean)) {
+    expect_refused(ggml_training_history(bad), "argument", arg = "object")
+  }
+  model <- trained(split = 0)
+  expect_refused(ggml_training_history(model, format = mean), "argument", arg = "format")
+  model$history <- structure(list(), class = "ggml_history")
+  expect_refused(ggml_training_history(model), "argument", "damaged")
+  expect_refused(print(model$history), "argument", "damaged")
+  expect_refused(plot(model$history), "argument", "damaged")
+  expect_refused(as.data.frame(model$history), "argument", "damaged")
+})

@@ -174,3 +174,19 @@ test_that("the default network has the documented layers", {
   expect_refused(ggml_default_mlp(4, 3, dropout = 1), "argument", "dropout")
   expect_refused(ggml_default_mlp(4, 3, activation = "elu"), "argument", "Unknown activation: elu")
 })
+
+test_that("positions and layer_names together, or no names, are refused", {
+  model <- nn_classifier()
+  for (change in list(ggml_freeze_weights, ggml_unfreeze_weights)) {
+    expect_refused(change(model, 1, 1, layer_names = "dense_2"), "argument", "not both")
+    expect_refused(change(model, to = 1, layer_names = "dense_2"), "argument", "not both")
+    expect_refused(change(model, layer_names = character()), "argument", arg = "layer_names")
+    expect_refused(change(model, layer_names = list(1)), "argument", arg = "layer_names")
+  }
+  frozen <- ggml_freeze_weights(model, layer_names = "dense_2")
+  expect_false(frozen$layers[[2]]$trainable)
+})
+
+test_that("a function as task_type is refused", {
+  expect_refused(ggml_default_mlp(3, 2, function(x) 1), "argument", arg = "task_type")
+})

@@ -240,3 +240,82 @@ test_that("a file that can't be written is an error with the path", {
   )
   expect_refused(ggml_save_model(nn_classifier(), c("a", "b")), "argument", "path")
 })
+
+test_that("damaged contents of files give a format error, no plain ones", {
+  path <- tempfile(fileext = ".rds")
+  ggml_save_model(nn_classifier(), path)
+  good <- readRDS(path)
+  weights_path <- tempfile(fileext = ".rds")
+  ggml_save_weights(nn_classifier(), weights_path)
+  good_weights <- readRDS(weights_path)
+  refuse <- function(load, file, change) {
+    path <- saved(change(file))
+    expect_no_warning(expect_refused(load(path), "format", "damaged"))
+  }
+  for (change in list(
+    function(f) { f$weights[[1]] <- 3; f },
+    function(f) { f$weights[[1]] <- mean; f },
+    function(f) { f$version <- mean; f },
+    function(f) { f$version <- "a"; f },
+    function(f) { f$layers[[1]]$name <- mean; f },
+    function(f) { f$layers[[2]]$name <- f$layers[[1]]$name; f }
+  )) {
+    refuse(ggml_load_model, good, change)
+  }
+  for (change in list(
+    function(f) { f$weights[[1]] <- 3; f },
+    function(f) { f$architecture[[1]]$type <- NULL; f },
+    function(f) { f$architecture[[1]] <- mean; f }
+  )) {
+    refuse(function(path) ggml_load_weights(nn_classifier(), path), good_weights, change)
+  }
+  for (bad in list("a", mean, NULL, NA)) {
+    path <- saved(utils::modifyList(good_weights, list(version = bad)))
+    expect_no_warning(
+      expect_refused(ggml_load_weights(nn_classifier(), path), "format", "version")
+    )
+  }
+  # Whatever the reading code did not foresee.
+  for (code in expression(stop("plain"), as.integer("plain"))) {
+    expect_error(
+      ggmlR:::nn_reading("p", "model", eval(code)), "damaged ggmlR model file: ",
+      class = "ggmlr_error_format"
+    )
+  }
+  for (change in list(
+    function(f) { f$layers[[1]]$config$units <- mean; f },
+    function(f) { f$input_shape <- list(mean); f },
+    function(f) { f$compilation$loss <- mean; f }
+  )) {
+    refuse(ggml_load_model, good, change)
+  }
+  expect_refused(ggml_load_model(path, backend = "x"), "argument", arg = "backend")
+})
+
+test_that("a full disk is an error and keeps the old file", {
+  skip_if_not(file.exists("/dev/full"))
+  for (save in list(ggml_save_model, ggml_save_weights)) {
+    expect_refused(save(nn_classifier(), "/dev/full"), "io", "/dev/full", arg = "path")
+  }
+  expect_identical(file.size("/dev/full"), 0)
+})
+
+test_that("saving over a file replaces it and leaves no other files", {
+  folder <- tempfile()
+  dir.create(folder)
+  path <- file.path(folder, "model.rds")
+  writeLines("old", path)
+  ggml_save_model(nn_classifier(), path)
+  expect_identical(dir(folder, all.files = TRUE, no.. = TRUE), "model.rds")
+  expect_true(ggml_load_model(path)$compiled)
+  expect_refused(ggml_save_model(nn_classifier(), folder), "io", "directory")
+})
+
+test_that("a very long path gives no plain warning", {
+  for (n in c(300, 5000, 1e5)) {
+    path <- file.path(tempdir(), strrep("a", n))
+    expect_no_warning(expect_refused(ggml_save_model(nn_classifier(), path), "io", arg = "path"))
+    expect_no_warning(expect_refused(ggml_load_model(path), "io", arg = "path"))
+  }
+  expect_false(any(startsWith(dir(tempdir()), "ggmlr-")))
+})

@@ -67,3 +67,15 @@ test_that("arguments of schedules are checked", {
   expect_refused(ggml_schedule_reduce_on_plateau(min_lr = NA), "argument", "min_lr")
   expect_refused(ggml_schedule_reduce_on_plateau(patience = 0.5), "argument", "patience")
 })
+
+test_that("infinite rates of schedules are refused", {
+  expect_refused(ggml_schedule_cosine_decay(eta_min = Inf), "argument", arg = "eta_min")
+  for (bad in c(1, 2, Inf)) {
+    expect_refused(ggml_schedule_reduce_on_plateau(factor = bad), "argument", arg = "factor")
+  }
+  expect_refused(ggml_schedule_reduce_on_plateau(min_lr = Inf), "argument", arg = "min_lr")
+  expect_refused(
+    rates_of(ggml_schedule_step_decay(1, 1e300), 4), "argument", "step decay", "learning rate",
+    arg = "callbacks"
+  )
+})

@@ -115,3 +115,11 @@ test_that("wrong sample weights are refused", {
   # A column is a vector.
   expect_silent(fit(matrix(1, 60, 1)))
 })
+
+test_that("class weights beyond single precision are refused by class", {
+  d <- nn_groups()
+  expect_refused(
+    ggml_fit(nn_classifier(), d$x, d$y, class_weight = c("0" = 1, "1" = 1e39, "2" = 1)),
+    "argument", "\"1\"", "1e+39", arg = "class_weight"
+  )
+})
