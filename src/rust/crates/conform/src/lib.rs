@@ -1,6 +1,6 @@
 //! Runs the case table of the operators on any device against the f64 definition, and proves gradient rules.
 //!
-//! [`report::check`] stands behind `ggml_op_check()`. A new operator needs nothing here: its cases are found through
+//! [`report::check`] is the entry. A new operator needs nothing here: its cases are found through
 //! the registry.
 #![forbid(unsafe_code)]
 

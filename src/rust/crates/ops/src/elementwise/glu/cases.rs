@@ -9,7 +9,7 @@ use ggmlr_formula::GluId;
 const VALUES: Values = Values::Away { lo: -9.0, hi: 9.0, points: &[-7.0, 0.0, 7.0], gap: 0.05 };
 
 /// The gate, and in gradients what arrives, multiply the rounding error of the activation.
-const TOL: Tol = Tol::Ulp(32);
+const TOL: Tol = Tol::Ulp(8);
 
 pub fn packed() -> Vec<Case> {
     let mut v = Vec::new();
